@@ -1,0 +1,1 @@
+"""Differentially private synthetic tables with honest error bars."""

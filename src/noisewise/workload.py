@@ -1,0 +1,117 @@
+"""What is measured: a set of marginals over the schema's columns, in canonical order."""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+from noisewise.errors import WorkloadError
+from noisewise.schema import Schema
+
+MAX_MARGINAL_CELLS = 10_000_000
+
+Marginal = tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workload:
+    """The marginals to measure. Build one with `Workload.of(schema, marginals=…, analyses=…)`.
+
+    Columns within a marginal are in the schema's order, and so are the marginals, so that the same choice
+    written in another order is the same workload.
+    """
+
+    marginals: tuple[Marginal, ...]
+    """The marginals, none contained in another."""
+
+    @classmethod
+    def of(
+        cls,
+        schema: Schema,
+        marginals: Iterable[Sequence[str]] = (),
+        analyses: Iterable[str] = (),
+    ) -> "Workload":
+        """Check marginals against the schema and add those that the intended analyses need.
+
+        A marginal that repeats or contains another is refused: it would spend budget on what the larger one
+        already tells. What an analysis needs is added only where no given marginal covers it.
+        """
+        given = [_canonical(schema, marginal) for marginal in marginals]
+        _refuse_nested(given)
+        wanted = list(given)
+        for formula in analyses:
+            wanted += [_canonical(schema, marginal) for marginal in marginals_for(formula)]
+        kept = [m for m in dict.fromkeys(wanted) if not any(set(m) < set(other) for other in wanted)]
+        if not kept:
+            raise WorkloadError("The workload is empty. Name at least one marginal or one analysis.")
+        for marginal in kept:
+            _refuse_huge(schema, marginal)
+        return cls(marginals=tuple(sorted(kept, key=lambda m: [schema.index(name) for name in m])))
+
+    def cells(self, schema: Schema) -> int:
+        """Total number of cells of all marginals."""
+        return sum(math.prod(schema.shape(marginal)) for marginal in self.marginals)
+
+
+def marginals_for(formula: str) -> list[Marginal]:
+    """The marginals an analysis needs: every pair of its variables, and each interaction with the outcome.
+
+    A regression of y on a and b rests on how y goes with a, y with b, and a with b; an interaction a:b
+    rests on the three together. Names are checked by the caller against a schema.
+    """
+    from formulaic import Formula
+    from formulaic.errors import FormulaicError
+
+    try:
+        parsed = Formula(formula)
+        left, right = (parsed.lhs, parsed.rhs) if hasattr(parsed, "lhs") else ((), parsed)
+        outcome = sorted({v for term in left for factor in term.factors for v in _variables(factor)})
+        terms = [sorted({v for factor in term.factors for v in _variables(factor)}) for term in right]
+    except (FormulaicError, SyntaxError):
+        raise WorkloadError(f"Cannot read the formula {formula!r}. Write it as 'y ~ a + b'.") from None
+    names = sorted({*outcome, *(name for term in terms for name in term)})
+    needed: list[Marginal] = [*combinations(names, 2)] if len(names) > 1 else [tuple(names)] if names else []
+    needed += [tuple(sorted({*term, *outcome})) for term in terms if len({*term, *outcome}) > 2]
+    return list(dict.fromkeys(needed))
+
+
+def _variables(factor: Any) -> set[str]:
+    from formulaic import Formula
+    from formulaic.parser.types import Factor
+
+    if factor.eval_method is Factor.EvalMethod.LITERAL:
+        return set()
+    if factor.eval_method is Factor.EvalMethod.LOOKUP:
+        return {factor.expr}
+    return {str(variable) for variable in Formula(f"0 + {factor.expr}").required_variables}
+
+
+def _canonical(schema: Schema, marginal: Sequence[str]) -> Marginal:
+    if isinstance(marginal, str):
+        raise WorkloadError(f"The marginal {marginal!r} is a text. Write it as a list: [{marginal!r}].")
+    if not marginal:
+        raise WorkloadError("A marginal names no column. Remove it or name its columns.")
+    if len(set(marginal)) < len(marginal):
+        raise WorkloadError(f"The marginal {list(marginal)} names a column twice. Name each once.")
+    return tuple(sorted(marginal, key=schema.index))
+
+
+def _refuse_nested(marginals: list[Marginal]) -> None:
+    for i, j in combinations(range(len(marginals)), 2):
+        first, second = sorted((marginals[i], marginals[j]), key=len)
+        if first == second:
+            raise WorkloadError(f"The marginal {list(first)} is listed twice. Remove one.")
+        if set(first) < set(second):
+            raise WorkloadError(
+                f"The marginal {list(first)} is part of {list(second)}, which already tells it. Remove the smaller one."
+            )
+
+
+def _refuse_huge(schema: Schema, marginal: Marginal) -> None:
+    cells = math.prod(schema.shape(marginal))
+    if cells > MAX_MARGINAL_CELLS:
+        raise WorkloadError(
+            f"The marginal {list(marginal)} has {cells:,} cells, more than {MAX_MARGINAL_CELLS:,}. "
+            "Measure smaller marginals, or declare fewer levels."
+        )
