@@ -160,7 +160,7 @@ class Numeric(_Column):
                 f"{len(self.representatives)} representatives for {bins} bins. Give one value per bin."
             )
         if not all(math.isfinite(value) for value in self.midpoints):
-            raise ValueError("an end bin is unbounded and has no middle. Declare `representatives`.")
+            raise ValueError("a bin has no middle (unbounded, or without a whole number). Declare `representatives`.")
         for value, low, high in zip(self.midpoints, self.edges, self.edges[1:], strict=False):
             if not low <= value <= high:
                 raise ValueError(f"representative {value:g} lies outside its bin {low:g} to {high:g}. Correct it.")
@@ -173,15 +173,19 @@ class Numeric(_Column):
         """The released value of each bin."""
         if self.representatives:
             return self.representatives
-        last = 1.0 if self.integer else 0.0  # [17, 32) holds the whole numbers 17 to 31
-        shift = last if self.closed == "left" else -last
-        middles = tuple((low + high) / 2 for low, high in zip(self.edges, self.edges[1:], strict=False))
-        if not self.integer:
-            return middles
-        return tuple(
-            float(math.floor((low + high - shift) / 2)) if math.isfinite(low + high) else math.nan
-            for low, high in zip(self.edges, self.edges[1:], strict=False)
-        )
+        bins = range(len(self.edges) - 1)
+        return tuple(self._whole_middle(i) if self.integer else (self.edges[i] + self.edges[i + 1]) / 2 for i in bins)
+
+    def _whole_middle(self, i: int) -> float:
+        """The middle one of the whole numbers in a bin; of two, the lower. [17, 32) holds 17 to 31."""
+        low, high = self.edges[i], self.edges[i + 1]
+        if not math.isfinite(low + high):
+            return math.nan
+        open_low = self.closed == "right" and i > 0
+        open_high = self.closed == "left" and i < len(self.edges) - 2
+        first = math.floor(low) + 1 if open_low else math.ceil(low)
+        last = math.ceil(high) - 1 if open_high else math.floor(high)
+        return float((first + last) // 2) if first <= last else math.nan
 
     @property
     def declared_labels(self) -> tuple[str, ...]:

@@ -1,0 +1,82 @@
+"""The paper's likelihood, written down as it stands: dense, slow, and the oracle for everything faster.
+
+The noisy counts are s̃ ~ N(n μ(θ), n Σ(θ) + diag(noise variance)) over the measured cells, with a normal
+prior on θ (Räisä et al. 2023, after the normal approximation of the multinomial counts). Time grows with
+the cube of the cells and memory with their square, so this is for small problems and for tests.
+"""
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from noisewise.model.maxent import MaxEnt
+from noisewise.posterior.problem import Problem
+
+
+class DenseData(NamedTuple):
+    """What the likelihood is given besides θ."""
+
+    noisy: Float[Array, " observed"]
+    noise_variance: Float[Array, " observed"]
+    observed: Any
+    rows: Float[Array, ""]
+    prior_stddev: Float[Array, ""]
+
+
+def dense_data(problem: Problem) -> DenseData:
+    """The observed cells of a problem as JAX arrays."""
+    kept = problem.observed.nonzero()[0]
+    return DenseData(
+        noisy=jnp.asarray(problem.noisy[kept]),
+        noise_variance=jnp.asarray(problem.noise_variance[kept]),
+        observed=jnp.asarray(kept),
+        rows=jnp.asarray(float(problem.rows)),
+        prior_stddev=jnp.asarray(float(problem.prior.stddev)),
+    )
+
+
+@partial(jax.jit, static_argnames="model")
+def log_density(theta: Float[Array, " parameters"], model: MaxEnt, data: DenseData) -> Float[Array, ""]:
+    """Log posterior density of θ up to a constant."""
+    residual = data.noisy - data.rows * model.probabilities(theta, jnp)[data.observed]
+    root = jnp.linalg.cholesky(_covariance(theta, model, data))
+    white = jax.scipy.linalg.solve_triangular(root, residual, lower=True)
+    log_likelihood = -0.5 * white @ white - jnp.log(jnp.diagonal(root)).sum()
+    return log_likelihood - 0.5 * (theta / data.prior_stddev) @ (theta / data.prior_stddev)
+
+
+@partial(jax.jit, static_argnames="model")
+def scoring_terms(theta: Float[Array, " parameters"], model: MaxEnt, data: DenseData) -> tuple[Array, Array, Array]:
+    """Log density, its gradient, and the expected information of the mean (plus the prior's precision).
+
+    The information is Jᵀ V⁻¹ J with J the Jacobian of n μ(θ) and V the covariance of the noisy counts: positive
+    definite everywhere, which the Hessian is not.
+    """
+    value, gradient = jax.value_and_grad(log_density)(theta, model, data)
+    jacobian = data.rows * jax.jacfwd(lambda t: model.probabilities(t, jnp)[data.observed])(theta)
+    weighted = jax.scipy.linalg.cho_solve((jnp.linalg.cholesky(_covariance(theta, model, data)), True), jacobian)
+    return value, gradient, jacobian.T @ weighted + jnp.eye(len(theta)) / data.prior_stddev**2
+
+
+@partial(jax.jit, static_argnames="model")
+def hessian(theta: Float[Array, " parameters"], model: MaxEnt, data: DenseData) -> Float[Array, "parameters parameters"]:
+    """Second derivatives of the log density."""
+    gradient = jax.grad(log_density)
+    columns = jax.lax.map(lambda unit: jax.jvp(lambda t: gradient(t, model, data), (theta,), (unit,))[1], jnp.eye(len(theta)))
+    return 0.5 * (columns + columns.T)
+
+
+@partial(jax.jit, static_argnames="model")
+def log_densities(
+    theta: Float[Array, "draws parameters"], model: MaxEnt, data: DenseData
+) -> Float[Array, " draws"]:
+    """Log density of many draws, a few at a time to bound the memory."""
+    return jax.lax.map(lambda t: log_density(t, model, data), theta)
+
+
+def _covariance(theta: Array, model: MaxEnt, data: DenseData) -> Array:
+    root = model.covariance_root(theta, jax.vmap, jnp)[data.observed]
+    return data.rows * root @ root.T + jnp.diag(data.noise_variance)

@@ -1,0 +1,88 @@
+"""A posterior: draws of the model's parameters with the verdict on whether they may be used.
+
+Plain NumPy, so that whoever holds a release can read it, draw datasets and judge it without a sampler.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Float
+from pydantic import BaseModel, ConfigDict
+
+from noisewise.errors import ReleaseError
+from noisewise.model.maxent import MaxEnt
+from noisewise.noisy_counts import NoisyCounts
+
+
+class Verdict(BaseModel):
+    """Whether a posterior may be used, and why (not)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    trusted: bool
+    """Whether every check passed."""
+    summary: str
+    """One sentence for people."""
+    reasons: tuple[str, ...] = ()
+    """What failed, one sentence each; empty if trusted."""
+    numbers: dict[str, float] = {}
+    """The figures the checks looked at, by name."""
+
+
+class FitRecord(BaseModel):
+    """How a posterior was made: enough to make it again."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    method: str
+    """Name of the method."""
+    settings: dict[str, float | int | str | bool] = {}
+    """The method's settings."""
+    prior_stddev: float
+    """Standard deviation of the normal prior on every parameter."""
+    cells: str
+    """Which noisy cells entered the likelihood: "all" or "canonical"."""
+    seed: int
+    """Seed of everything random in the fit."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Posterior:
+    """Draws from the posterior of the maximum-entropy model, given the noisy counts."""
+
+    noisy_counts: NoisyCounts
+    """What was observed."""
+    theta: Float[np.ndarray, "chains draws parameters"]
+    """Draws of the parameters, chain by chain."""
+    verdict: Verdict
+    """Whether the draws may be used."""
+    record: FitRecord
+    """How the draws were made."""
+
+    def __post_init__(self) -> None:
+        if self.theta.ndim != 3 or self.theta.shape[2] != self.model.parameters:
+            raise ReleaseError(
+                f"The posterior holds draws of shape {self.theta.shape}; the model has {self.model.parameters} "
+                "parameters. The posterior and the noisy counts are not of one release."
+            )
+        if not np.isfinite(self.theta).all():
+            raise ReleaseError("The posterior holds draws that are not finite. Fit again.")
+        self.theta.flags.writeable = False
+
+    @cached_property
+    def model(self) -> MaxEnt:
+        """The model the parameters belong to."""
+        return model_of(self.noisy_counts)
+
+    @property
+    def draws(self) -> Float[np.ndarray, "draws parameters"]:
+        """All draws, chains one after the other."""
+        return self.theta.reshape(-1, self.theta.shape[2])
+
+
+def model_of(noisy_counts: NoisyCounts) -> MaxEnt:
+    """The maximum-entropy model of the measured marginals."""
+    schema = noisy_counts.schema
+    marginals = [tuple(schema.index(name) for name in marginal) for marginal in noisy_counts.marginals]
+    return MaxEnt.of(schema.sizes, marginals)
