@@ -1,0 +1,169 @@
+"""Formulas: which columns a model uses, its design matrix on distinct rows, and its outcome."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from jaxtyping import Float, Int
+from numpy import ndarray
+
+from noisewise.analysis.rows import WeightedRows, expand
+from noisewise.errors import AnalysisError, did_you_mean
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Parsed:
+    """A formula taken apart."""
+
+    text: str
+    """The formula as written."""
+    left: Any
+    """The outcome's side, as formulaic has it; None where there is none."""
+    right: Any
+    """The other side."""
+    outcome: tuple[str, ...]
+    """Columns of the outcome."""
+    columns: tuple[str, ...]
+    """All columns, the outcome's first."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Design:
+    """A design matrix over distinct rows, shared by the datasets that `counts` describes."""
+
+    matrix: Float[ndarray, "distinct terms"]
+    """Values of the terms in each distinct row."""
+    outcome: Float[ndarray, " distinct"]
+    """The outcome in each distinct row; codes of the levels where it is a category."""
+    counts: Float[ndarray, "datasets distinct"]
+    """How often each row occurs in each dataset."""
+    terms: tuple[str, ...]
+    """Column names of the matrix."""
+    frame: "pd.DataFrame"
+    """The distinct rows themselves."""
+
+
+def parse(formula: str) -> Parsed:
+    """Take a formula apart; an unreadable one is an `AnalysisError`."""
+    from formulaic import Formula
+    from formulaic.errors import FormulaicError
+
+    try:
+        whole = Formula(formula)
+        left, right = (whole.lhs, whole.rhs) if hasattr(whole, "lhs") else (None, whole)
+        outcome = tuple(sorted(str(name) for name in left.required_variables)) if left is not None else ()
+        others = sorted({str(name) for name in right.required_variables} - set(outcome))
+    except (FormulaicError, SyntaxError, AttributeError):
+        raise AnalysisError(f"Cannot read the formula {formula!r}. Write it as 'y ~ a + b'.") from None
+    return Parsed(text=formula, left=left, right=right, outcome=outcome, columns=(*outcome, *others))
+
+
+def variables_of_terms(parsed: Parsed, terms: tuple[str, ...], spec: Any) -> dict[str, tuple[str, ...]]:
+    """For each column of the matrix, the data columns it speaks of, outcome included."""
+    variables = {}
+    for term, positions in spec.term_indices.items():
+        names = {str(name) for name in spec.term_variables[term]} & set(parsed.columns)
+        for position in positions:
+            variables[terms[position]] = (*parsed.outcome, *sorted(names - set(parsed.outcome)))
+    return variables
+
+
+def designs(parsed: Parsed, rows: list[WeightedRows]) -> tuple[list[Design], Any, bool]:
+    """Design matrices, the specification of their columns, and whether rows had to be written out.
+
+    A formula such as `scale(x)` or `x - x.mean()` looks at all rows at once; it is noticed because repeating
+    rows changes its values, and is then evaluated on each dataset's full rows.
+    """
+    first, spec = _matrix(parsed.right, rows[0].frame, parsed)
+    if depends_on_other_rows(parsed, rows[0].frame, first):
+        full = [one for part in rows for one in expand(part)]
+        return [_design(parsed, part, *_matrix(parsed.right, part.frame, parsed)) for part in full], spec, True
+    matrices = [(first, spec), *(_matrix(parsed.right, part.frame, parsed) for part in rows[1:])]
+    return [_design(parsed, part, *matrix) for part, matrix in zip(rows, matrices, strict=True)], spec, False
+
+
+def depends_on_other_rows(parsed: Parsed, frame: "pd.DataFrame", matrix: Float[ndarray, "distinct terms"]) -> bool:
+    """Whether values in a row change when other rows are repeated before it."""
+    import pandas as pd
+
+    if not any(factor.eval_method.value == "python" for term in parsed.right for factor in term.factors):
+        return False
+    repeats = pd.concat([frame.iloc[: len(frame) // 2 + 1], frame.iloc[:1], frame], ignore_index=True)
+    again, _ = _matrix(parsed.right, repeats, parsed)
+    return not np.allclose(again[-len(frame) :], matrix, rtol=1e-12, atol=0, equal_nan=True)
+
+
+def _design(parsed: Parsed, rows: WeightedRows, matrix: Float[ndarray, "distinct terms"], spec: Any) -> Design:
+    bad = np.flatnonzero(~np.isfinite(matrix).all(axis=0))
+    terms = tuple(spec.column_names)
+    if bad.size:
+        raise AnalysisError(
+            f"The term {terms[bad[0]]!r} is not a finite number in some rows. Change the transformation in "
+            f"{parsed.text!r}, such as a logarithm of zero."
+        )
+    return Design(
+        matrix=matrix,
+        outcome=outcome_values(parsed, rows.frame)[0],
+        counts=rows.counts,
+        terms=terms,
+        frame=rows.frame,
+    )
+
+
+def _matrix(side: Any, frame: "pd.DataFrame", parsed: Parsed) -> tuple[Float[ndarray, "distinct terms"], Any]:
+    from formulaic import model_matrix
+    from formulaic.errors import FormulaicError
+
+    try:
+        made = model_matrix(side, frame, context={"np": np}, na_action="ignore", ensure_full_rank=True)
+    except FormulaicError as error:
+        raise AnalysisError(f"Cannot evaluate the formula {parsed.text!r}: {error} {_hint(parsed, frame)}") from None
+    return np.asarray(made, dtype=float), made.model_spec
+
+
+def _hint(parsed: Parsed, frame: "pd.DataFrame") -> str:
+    unknown = [name for name in parsed.columns if name not in frame.columns]
+    return did_you_mean(unknown[0], frame.columns) if unknown else "Use column names, numbers and functions of np."
+
+
+def outcome_values(parsed: Parsed, frame: "pd.DataFrame") -> tuple[Float[ndarray, " distinct"], tuple[str, ...]]:
+    """The outcome as numbers, and its levels where it is a category (then the numbers are their codes)."""
+    import pandas as pd
+
+    if parsed.left is None or len(parsed.left) != 1:
+        raise AnalysisError(f"The formula {parsed.text!r} needs one outcome. Write it as 'y ~ a + b'.")
+    column = frame[parsed.outcome[0]] if parsed.outcome == tuple(map(str, parsed.left)) else None
+    if column is not None and isinstance(column.dtype, pd.CategoricalDtype):
+        return column.cat.codes.to_numpy().astype(float), tuple(str(level) for level in column.cat.categories)
+    if column is not None:
+        levels = ("False", "True") if column.dtype == bool else ()
+        return column.to_numpy().astype(float), levels
+    matrix, spec = _matrix(_without_intercept(parsed.left), frame, parsed)
+    if matrix.shape[1] != 1:
+        raise AnalysisError(
+            f"The outcome of {parsed.text!r} has {matrix.shape[1]} columns: {', '.join(spec.column_names)}. "
+            "Write one, such as I(y == 'level')."
+        )
+    return matrix[:, 0], ()
+
+
+def _without_intercept(side: Any) -> Any:
+    from formulaic import Formula
+
+    return Formula([term for term in side if str(term) != "1"], _ordering="none")
+
+
+def codes_of(frame: "pd.DataFrame", column: str) -> tuple[Int[ndarray, " distinct"], tuple[str, ...]]:
+    """Codes and labels of a categorical or boolean column; other columns are refused."""
+    import pandas as pd
+
+    values = frame[column]
+    if isinstance(values.dtype, pd.CategoricalDtype):
+        return values.cat.codes.to_numpy().astype(int), tuple(str(level) for level in values.cat.categories)
+    if values.dtype == bool:
+        return values.to_numpy().astype(int), ("False", "True")
+    distinct, codes = np.unique(values.to_numpy(), return_inverse=True)
+    return codes, tuple(f"{value:g}" for value in distinct)

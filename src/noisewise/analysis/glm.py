@@ -1,0 +1,212 @@
+"""Generalized linear models by formula, on distinct rows, for all datasets together."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float
+from numpy import ndarray
+
+from noisewise.analysis.estimates import Estimates, Estimator, spread_summary
+from noisewise.analysis.families import describe, family_of
+from noisewise.analysis.formulas import Design, Parsed, designs, outcome_values, parse, variables_of_terms
+from noisewise.analysis.irls import Fits, fit_many
+from noisewise.analysis.remedies import DropHugeVariances, Remedy, RidgeBootstrap
+from noisewise.analysis.rows import weighted_rows
+from noisewise.errors import AnalysisError
+
+EMPTY = "a coefficient is not determined by the dataset (an empty level or a collinear column)"
+INFINITE = "a coefficient is infinite because an outcome does not occur for some level (separation)"
+
+
+@dataclass(frozen=True)
+class Glm(Estimator):
+    """A generalized linear model; write `glm("income ~ age + race", family="binomial")`.
+
+    Estimates and covariances equal those of `statsmodels` on the full rows: maximum likelihood, inverse
+    Fisher information, and for families with a scale Pearson's χ² over its degrees of freedom. Categories
+    have the schema's levels, the first being the reference; a categorical outcome needs exactly two levels
+    and the second is modelled.
+    """
+
+    formula: str
+    """Outcome and terms, in formulaic's notation."""
+    family: Any = "gaussian"
+    """A name ("binomial", "gaussian", "poisson", …) or a statsmodels family with its link."""
+    remedy: Remedy | None = None
+    """What to do about empty cells; by default undetermined estimates are left out and counted."""
+
+    def fit(self, datasets: Sequence[Any]) -> Estimates:
+        parsed, family = parse(self.formula), family_of(self.family)
+        rows = weighted_rows(datasets, parsed.columns)
+        labels = _check_outcome(parsed, rows[0].frame, family)
+        made, spec, written_out = designs(parsed, rows)
+        _check_rows(made)
+        terms = made[0].terms
+        parts = [self._fit_design(design, family, first) for first, design in _numbered(made)]
+        estimates = _joined(terms, parts)
+        missing = [count for part in rows for count in part.missing]
+        return replace(
+            estimates,
+            notes=(*_notes(labels, missing, written_out), *estimates.notes),
+            variables=variables_of_terms(parsed, terms, spec),
+            title=f"Generalized linear model: {self.formula} ({describe(family)})",
+        )
+
+    def _fit_design(self, design: Design, family: Any, first: int) -> Estimates:
+        if isinstance(self.remedy, RidgeBootstrap):
+            return _bootstrapped(design, family, self.remedy, first)
+        fits = fit_many(design.matrix, design.outcome, design.counts, family)
+        estimates = _estimates(design.terms, fits)
+        if isinstance(self.remedy, DropHugeVariances):
+            return _without_huge(estimates, fits, self.remedy.threshold)
+        return estimates
+
+
+def glm(formula: str, family: Any = "gaussian", remedy: Remedy | None = None) -> Glm:
+    """A generalized linear model: `glm("income ~ age + race + gender", family="binomial")`."""
+    return Glm(formula, family, remedy)
+
+
+def logit(formula: str, remedy: Remedy | None = None) -> Glm:
+    """Logistic regression."""
+    return Glm(formula, "binomial", remedy)
+
+
+def poisson(formula: str, remedy: Remedy | None = None) -> Glm:
+    """Poisson regression with a log link."""
+    return Glm(formula, "poisson", remedy)
+
+
+def ols(formula: str, remedy: Remedy | None = None) -> Glm:
+    """Ordinary least squares: a Gaussian model with the usual unbiased residual variance."""
+    return Glm(formula, "gaussian", remedy)
+
+
+def _check_outcome(parsed: Parsed, frame: Any, family: Any) -> tuple[str, ...]:
+    """Refuse an outcome that the family cannot have; return its levels."""
+    values, levels = outcome_values(parsed, frame)
+    name, outcome = type(family).__name__, " + ".join(map(str, parsed.left or ()))
+    if levels and (name != "Binomial" or len(levels) != 2):
+        raise AnalysisError(
+            f"The outcome {outcome!r} has {len(levels)} levels ({', '.join(levels)}); the {name} family needs "
+            f"{'two' if name == 'Binomial' else 'a number'}. Compare one level with the rest, as in "
+            f"I({outcome} == {levels[-1]!r}), or use multinomial_logit() or ordered_logit()."
+        )
+    if name == "Binomial" and not levels and (values.min() < 0 or values.max() > 1):
+        raise AnalysisError(
+            f"The outcome {outcome!r} has values from {values.min():g} to {values.max():g}; the Binomial family needs 0 "
+            f"and 1 (or two levels). Write a comparison, such as I({outcome} > {np.median(values):g})."
+        )
+    if name in ("Poisson", "NegativeBinomial", "Tweedie") and values.min() < 0:
+        raise AnalysisError(
+            f"The outcome {outcome!r} has negative values; the {name} family needs counts. Use gaussian."
+        )
+    if name in ("Gamma", "InverseGaussian") and values.min() <= 0:
+        raise AnalysisError(f"The outcome {outcome!r} has values of 0 or less; the {name} family needs positive ones.")
+    return levels if not levels else (outcome, *levels)
+
+
+def _check_rows(made: list[Design]) -> None:
+    totals = [count for design in made for count in design.counts.sum(axis=1)]
+    terms = len(made[0].terms)
+    if min(totals) <= terms:
+        raise AnalysisError(
+            f"Dataset {int(np.argmin(totals))} has {min(totals):.0f} complete rows for {terms} terms. Use fewer terms."
+        )
+
+
+def _numbered(made: list[Design]) -> list[tuple[int, Design]]:
+    """Each design with the number of its first dataset."""
+    starts = np.cumsum([0, *(len(design.counts) for design in made)])
+    return [(int(start), design) for start, design in zip(starts[:-1], made, strict=True)]
+
+
+def _notes(labels: tuple[str, ...], missing: Sequence[int], written_out: bool) -> tuple[str, ...]:
+    notes = []
+    if labels:
+        notes.append(f"Outcome: {labels[0]} = {labels[2]!r}, against {labels[1]!r}.")
+    if any(missing):
+        notes.append(f"Rows set aside because a variable is missing: {spread_summary(missing)} per dataset.")
+    if written_out:
+        notes.append("A term depends on the whole column (scale, center, …); it was computed within each dataset.")
+    return tuple(notes)
+
+
+def _estimates(terms: tuple[str, ...], fits: Fits) -> Estimates:
+    left_out = _counted({EMPTY: ~fits.estimable, INFINITE: fits.estimable & ~fits.finite})
+    return Estimates(
+        terms=terms,
+        values=fits.values,
+        covariances=fits.covariances,
+        used=fits.estimable & fits.finite,
+        left_out=left_out,
+    )
+
+
+def _counted(masks: Mapping[str, Bool[ndarray, "datasets terms"]]) -> dict[str, int]:
+    return {reason: int(mask.any(axis=1).sum()) for reason, mask in masks.items() if mask.any()}
+
+
+def _without_huge(estimates: Estimates, fits: Fits, threshold: float) -> Estimates:
+    huge = fits.estimable & ((estimates.variances >= threshold) | ~fits.finite)
+    reason = f"an estimate's variance is {threshold:g} or more"
+    return replace(
+        estimates,
+        used=fits.estimable & ~huge,
+        left_out=_counted({EMPTY: ~fits.estimable, reason: huge}),
+        notes=(f"Remedy for empty cells: estimates with a variance of {threshold:g} or more are left out.",),
+    )
+
+
+def _bootstrapped(design: Design, family: Any, remedy: RidgeBootstrap, first: int) -> Estimates:
+    fitted = [
+        _bootstrap_one(design, family, remedy, counts, first + number) for number, counts in enumerate(design.counts)
+    ]
+    empty = np.array([~np.abs(design.matrix[counts > 0]).any(axis=0) for counts in design.counts])
+    values = np.stack([fits.mean(axis=0) for fits in fitted])
+    notes = [
+        f"Remedy for empty cells: ridge of {remedy.penalty:g} per row, variances from {remedy.resamples} bootstrap "
+        f"resamples (seed {remedy.seed})."
+    ]
+    notes += [
+        f"{term}: no rows in {count} of {len(values)} datasets; the ridge gives 0 there, which pulls the estimate to 0."
+        for term, count in zip(design.terms, empty.sum(axis=0), strict=True)
+        if count
+    ]
+    return Estimates(
+        terms=design.terms,
+        values=values,
+        covariances=np.stack([np.cov(fits, rowvar=False).reshape(fits.shape[1], -1) for fits in fitted]),
+        used=np.ones(values.shape, bool),
+        notes=tuple(notes),
+    )
+
+
+def _bootstrap_one(
+    design: Design, family: Any, remedy: RidgeBootstrap, counts: Float[ndarray, " distinct"], number: int
+) -> Float[ndarray, "resamples terms"]:
+    """Coefficients on each resample of one dataset; the resampling depends on the seed and its number only."""
+    generator = np.random.default_rng(np.random.SeedSequence(remedy.seed, spawn_key=(number,)))
+    present = np.flatnonzero(counts)
+    size = int(counts.sum())
+    resampled = generator.multinomial(size, counts[present] / size, size=remedy.resamples).astype(float)
+    return fit_many(design.matrix[present], design.outcome[present], resampled, family, ridge=remedy.penalty).values
+
+
+def _joined(terms: tuple[str, ...], parts: list[Estimates]) -> Estimates:
+    if len(parts) == 1:
+        return parts[0]
+    left_out: dict[str, int] = {}
+    for part in parts:
+        for reason, count in part.left_out.items():
+            left_out[reason] = left_out.get(reason, 0) + count
+    return Estimates(
+        terms=terms,
+        values=np.concatenate([part.values for part in parts]),
+        covariances=np.concatenate([part.covariances for part in parts]),
+        used=np.concatenate([part.used for part in parts]),
+        left_out=left_out,
+        notes=tuple(dict.fromkeys(note for part in parts for note in part.notes)),
+    )

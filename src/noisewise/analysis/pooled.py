@@ -1,0 +1,241 @@
+"""The pooled result: looks like a statsmodels result, and says how it came about."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from jaxtyping import Bool, Float
+from numpy import ndarray
+
+from noisewise.analysis.estimates import Estimates
+from noisewise.analysis.joint_tests import JointTest, WaldMethod, joint_method
+from noisewise.analysis.pooling import FullySynthetic, FullySyntheticNormal, PooledEstimate, PoolingRule
+from noisewise.analysis.support import Support
+from noisewise.errors import AnalysisError, did_you_mean
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from noisewise.analysis.summaries import Summary
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Pooled:
+    """Estimates pooled over all synthetic datasets, with intervals for the population."""
+
+    estimates: Estimates
+    """What each dataset gave."""
+    rule: PoolingRule
+    """How they were pooled."""
+    pooled: tuple[PooledEstimate, ...]
+    """One pooled estimate per term."""
+    rows: int | None
+    """Rows of one synthetic dataset."""
+    original_rows: int | None
+    """Rows of the confidential table; None if unknown."""
+    support: Support | None = None
+    """Whether the release supports the analysis; None if the measured marginals or the formula are unknown."""
+    warnings: tuple[str, ...] = ()
+    """What the release itself says about its intervals, such as a posterior that did not converge."""
+
+    @property
+    def terms(self) -> tuple[str, ...]:
+        """Names of the estimands."""
+        return self.estimates.terms
+
+    @property
+    def datasets(self) -> int:
+        """Number of synthetic datasets."""
+        return len(self.estimates.values)
+
+    @property
+    def estimand(self) -> str:
+        """What the intervals are about: the population, not the confidential sample."""
+        return self.rule.estimand
+
+    @property
+    def params(self) -> "pd.Series":
+        """Pooled estimates."""
+        return self._series([one.estimate for one in self.pooled])
+
+    @property
+    def bse(self) -> "pd.Series":
+        """Pooled standard errors."""
+        return self._series([one.variance**0.5 for one in self.pooled])
+
+    @property
+    def tvalues(self) -> "pd.Series":
+        """Estimates divided by their standard errors."""
+        return self.params / self.bse
+
+    @property
+    def df(self) -> "pd.Series":
+        """Degrees of freedom of each interval."""
+        return self._series([one.dof for one in self.pooled])
+
+    @property
+    def pvalues(self) -> "pd.Series":
+        """Two-sided p-values of the hypotheses that each estimand is zero."""
+        return self._series([one.reference.pvalue(0.0) for one in self.pooled])
+
+    @property
+    def information_lost(self) -> "pd.Series":
+        """Share of the information lost to synthesis and noise: 1 - (rows / original_rows) · within / total.
+
+        (rows / original_rows) · within is about the variance that the confidential data would give.
+        """
+        if self.rows is None or self.original_rows is None:
+            raise AnalysisError("The information lost needs the number of confidential rows. Give original_rows=.")
+        factor = self.rows / self.original_rows
+        return self._series([max(0.0, 1 - factor * one.within / one.variance) for one in self.pooled])
+
+    @property
+    def fallbacks(self) -> Mapping[str, str]:
+        """The terms for which a fallback was used, and which."""
+        return {term: one.fallback for term, one in zip(self.terms, self.pooled, strict=True) if one.fallback}
+
+    @property
+    def cautions(self) -> Mapping[str, str]:
+        """The terms whose interval needs care, and why."""
+        return {term: one.caution for term, one in zip(self.terms, self.pooled, strict=True) if one.caution}
+
+    @property
+    def left_out(self) -> Mapping[str, int]:
+        """Reasons for which datasets, or single estimates of them, were left out, with counts."""
+        return self.estimates.left_out
+
+    @property
+    def unsupported(self) -> tuple[str, ...]:
+        """Terms that describe the model's assumptions rather than the data."""
+        return () if self.support is None else self.support.unsupported_terms(self.estimates.variables)
+
+    def conf_int(self, alpha: float = 0.05) -> "pd.DataFrame":
+        """Intervals that cover the estimand with probability 1 - alpha; columns 0 and 1 as in statsmodels."""
+        import pandas as pd
+
+        if not 0 < alpha < 1:
+            raise AnalysisError(f"alpha is {alpha}; give a number between 0 and 1, such as 0.05 for 95 % intervals.")
+        return pd.DataFrame([one.reference.interval(alpha) for one in self.pooled], index=list(self.terms))
+
+    def cov_params(self) -> "pd.DataFrame":
+        """The pooled covariance matrix; its diagonal is the square of `bse`."""
+        import pandas as pd
+
+        return pd.DataFrame(self._covariance[0], index=list(self.terms), columns=list(self.terms))
+
+    def wald_test(
+        self,
+        hypothesis: str | Sequence[str] | Float[ndarray, "constraints terms"],
+        values: float | Sequence[float] = 0.0,
+        method: WaldMethod | None = None,
+    ) -> JointTest:
+        """Test several combinations at once: names of terms or of a column, or a matrix of constraints.
+
+        `wald_test("race")` tests all levels of race; `wald_test(["age", "gender[T.Male]"])` two coefficients.
+        Only datasets in which all the terms could be estimated enter. The test is for fully synthetic data;
+        `method` is `DirectWald()` by default, or `ReiterWald()` where the datasets are too few for that; the
+        result names the one used.
+        """
+        if not isinstance(self.rule, FullySynthetic | FullySyntheticNormal):
+            raise AnalysisError(
+                f"Joint tests are for fully synthetic data; this result was pooled as {self.rule.name}."
+            )
+        constraints = self._constraints(hypothesis)
+        complete = self.estimates.used[:, (constraints != 0).any(axis=0)].all(axis=1)
+        distances = self.estimates.values[complete] @ constraints.T - np.asarray(values, float)
+        covariances = constraints @ self.estimates.covariances[complete] @ constraints.T
+        chosen = method or joint_method(distances, covariances)
+        return chosen.test(distances, covariances, rows=self.rows, original_rows=self.original_rows)
+
+    def terms_of(self, name: str) -> tuple[str, ...]:
+        """The terms of one column: itself, or the levels it is coded in."""
+        found = tuple(
+            t for t in self.terms if t == name or (t.startswith(f"{name}[") and t.endswith("]") and ":" not in t)
+        )
+        if not found:
+            raise AnalysisError(f"The result has no term {name!r}. {did_you_mean(name, self.terms)}")
+        return found
+
+    def summary(self, alpha: float = 0.05) -> "Summary":
+        """A table for people: `print(result.summary())`, or `.as_html()` and `.as_latex()`."""
+        from noisewise.analysis.summaries import Summary
+
+        return Summary(result=self, alpha=alpha)
+
+    def summary_frame(self, alpha: float = 0.05) -> "pd.DataFrame":
+        """A tidy table, one row per term, with broom's column names and what the pooling adds."""
+        intervals = self.conf_int(alpha)
+        frame = intervals.assign(
+            **{
+                "term": list(self.terms),
+                "estimate": self.params,
+                "std.error": self.bse,
+                "statistic": self.tvalues,
+                "df": self.df,
+                "p.value": self.pvalues,
+                "within": [one.within for one in self.pooled],
+                "between": [one.between for one in self.pooled],
+                "datasets": [one.datasets for one in self.pooled],
+                "fallback": [one.fallback for one in self.pooled],
+                "supported": [term not in self.unsupported for term in self.terms],
+            }
+        ).rename(columns={0: "conf.low", 1: "conf.high"})
+        first = ["term", "estimate", "std.error", "statistic", "df", "p.value", "conf.low", "conf.high"]
+        return frame[[*first, *(name for name in frame.columns if name not in first)]].reset_index(drop=True)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Everything a reader should know besides the numbers, one sentence each."""
+        from noisewise.analysis.summaries import notes_of
+
+        return notes_of(self)
+
+    def __repr__(self) -> str:
+        return f"<Pooled: {len(self.terms)} terms, {self.datasets} datasets, {self.rule.name}>"
+
+    def _repr_html_(self) -> str:
+        return self.summary().as_html()
+
+    def _series(self, values: Sequence[float]) -> "pd.Series":
+        import pandas as pd
+
+        return pd.Series(values, index=list(self.terms), dtype=float)
+
+    def _constraints(self, hypothesis: Any) -> Float[ndarray, "constraints terms"]:
+        if isinstance(hypothesis, str):
+            hypothesis = [hypothesis]
+        if all(isinstance(name, str) for name in hypothesis):
+            names = [term for name in hypothesis for term in self.terms_of(name)]
+            return np.eye(len(self.terms))[[self.terms.index(term) for term in names]]
+        matrix = np.atleast_2d(np.asarray(hypothesis, float))
+        if matrix.shape[1] != len(self.terms):
+            raise AnalysisError(
+                f"The constraints have {matrix.shape[1]} columns for {len(self.terms)} terms. Give one column per term."
+            )
+        return matrix
+
+    @cached_property
+    def _covariance(self) -> tuple[Float[ndarray, "terms terms"], bool]:
+        """The pooled covariance matrix, and whether its correlations had to be taken from `between` alone."""
+        complete: Bool[ndarray, " datasets"] = self.estimates.used.all(axis=1)
+        if complete.sum() < 2:
+            raise AnalysisError(
+                "Fewer than 2 datasets have estimates of all terms, so that there is no pooled covariance matrix. "
+                "Use the standard errors in bse, or a remedy for empty cells."
+            )
+        terms = len(self.terms)
+        within = self.estimates.covariances[complete].mean(axis=0)
+        between = np.cov(self.estimates.values[complete], rowvar=False).reshape(terms, terms)
+        total = self.rule.total_covariance(within, between, int(complete.sum()))
+        stddev = np.array([one.variance**0.5 for one in self.pooled])
+        if np.linalg.eigvalsh(total)[0] > 0 and (complete.all() or not self.fallbacks):
+            return _rescaled(total, stddev), False
+        return _rescaled(between + 1e-300 * np.eye(terms), stddev), True
+
+
+def _rescaled(matrix: Float[ndarray, "terms terms"], stddev: Float[ndarray, " terms"]) -> Float[ndarray, "terms terms"]:
+    """The same correlations with the given standard deviations."""
+    unit = np.sqrt(np.diagonal(matrix))
+    return np.asarray(matrix / np.outer(unit, unit) * np.outer(stddev, stddev))
