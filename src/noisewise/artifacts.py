@@ -37,7 +37,6 @@ from noisewise.schema import Schema
 from noisewise.synthesis import DrawnDatasets, StoredDatasets, write_datasets
 from noisewise.workload import Marginal
 
-FORMAT = "noisewise-release"
 VERSION = 1
 MANIFEST = "manifest.json"
 MAX_MANIFEST_BYTES = 64 << 20
@@ -80,9 +79,9 @@ class Manifest(BaseModel):
     """What a release says about itself."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
-    format: Literal["noisewise-release"] = FORMAT
+    format: Literal["noisewise-release"] = "noisewise-release"
     """Marks the file."""
-    version: Literal[1] = VERSION
+    version: Literal[1] = 1
     """Version of the format."""
     table: str
     """The schema's name for the table."""
@@ -111,7 +110,7 @@ class Manifest(BaseModel):
 class Release:
     """A release folder. It keeps no state: every method reads or writes files."""
 
-    def __init__(self, folder: str | Path):
+    def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
 
     def exists(self) -> bool:
@@ -178,13 +177,16 @@ class Release:
         """The synthetic datasets; each file is read when it is asked for."""
         manifest = self.manifest()
         if manifest.synthesis is None:
-            raise ReleaseError(f"{self.folder} holds no synthetic datasets yet. Run `noisewise synthesize {self.folder}`.")
+            raise ReleaseError(
+                f"{self.folder} holds no synthetic datasets yet. Run `noisewise synthesize {self.folder}`."
+            )
         names = sorted(name for name in manifest.files if name.startswith("synthetic/"))
         return StoredDatasets(
             paths=tuple(self.folder / name for name in names),
             schema=self.schema(),
             original_rows=manifest.rows,
             marginals=tuple(record.columns for record in manifest.marginals),
+            warnings=manifest.posterior.verdict.reasons if manifest.posterior else (),
         )
 
     def _read_parquet(self, name: str) -> pa.Table:
@@ -193,7 +195,9 @@ class Release:
         except FileNotFoundError:
             raise ReleaseError(f"{self.folder / name} is missing. Get a complete copy of the release.") from None
         except (OSError, pa.ArrowException):
-            raise ReleaseError(f"{self.folder / name} is not readable: truncated or edited. Get a fresh copy.") from None
+            raise ReleaseError(
+                f"{self.folder / name} is not readable: truncated or edited. Get a fresh copy."
+            ) from None
 
     # Writing
 
@@ -326,7 +330,13 @@ def _read_theta(path: Path, parameters: int) -> np.ndarray:
             shape, fortran, dtype = np.lib.format.read_array_header_1_0(member)
             size = archive.getinfo("theta.npy").file_size
             expected = int(np.prod(shape, dtype=np.int64)) * 8
-            if len(shape) != 3 or shape[2] != parameters or dtype != np.float64 or fortran or not 0 <= size - expected < 4096:
+            if (
+                len(shape) != 3
+                or shape[2] != parameters
+                or dtype != np.float64
+                or fortran
+                or not 0 <= size - expected < 4096
+            ):
                 raise ValueError
             return np.frombuffer(member.read(expected), np.float64).reshape(shape)
     except FileNotFoundError:
@@ -381,5 +391,3 @@ def read_release(folder: str | Path) -> Release:
     release = Release(folder)
     release.manifest()
     return release
-
-

@@ -148,7 +148,9 @@ class NoisyCounts:
             parts = [table.filter(pc.equal(table["measurement"], number)) for number in range(count)]
             measurements = tuple(_measurement(part, schema) for part in parts)
         except (KeyError, IndexError, ValueError, pa.ArrowException):
-            raise ReleaseError("The noisy counts do not have the expected columns and sizes. Get a fresh copy.") from None
+            raise ReleaseError(
+                "The noisy counts do not have the expected columns and sizes. Get a fresh copy."
+            ) from None
         return cls(schema=schema, rows=rows, measurements=measurements, privacy=privacy)
 
 
@@ -157,5 +159,3 @@ def _measurement(part: pa.Table, schema: Schema) -> Measurement:
     shape = schema.shape(marginal)
     values = np.array(part["noisy_count"], dtype=np.int64).reshape(shape)
     return Measurement(marginal=marginal, values=values, stddev=float(part["noise_stddev"][0].as_py()))
-
-

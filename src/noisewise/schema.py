@@ -156,9 +156,7 @@ class Numeric(_Column):
             raise ValueError(f"edges must increase, got {list(self.edges)}. Sort them and remove repeats.")
         bins = len(self.edges) - 1
         if self.representatives and len(self.representatives) != bins:
-            raise ValueError(
-                f"{len(self.representatives)} representatives for {bins} bins. Give one value per bin."
-            )
+            raise ValueError(f"{len(self.representatives)} representatives for {bins} bins. Give one value per bin.")
         if not all(math.isfinite(value) for value in self.midpoints):
             raise ValueError("a bin has no middle (unbounded, or without a whole number). Declare `representatives`.")
         for value, low, high in zip(self.midpoints, self.edges, self.edges[1:], strict=False):
@@ -326,7 +324,7 @@ def _explain_one(problem: Any, content: dict[str, Any], text: str, source: str) 
     elif problem["type"] == "missing":
         message = f"{key!r} is missing. Add it."
     elif problem["type"] == "union_tag_not_found":
-        message = "'type' is missing. Add type = \"categorical\", \"boolean\" or \"numeric\"."
+        message = '\'type\' is missing. Add type = "categorical", "boolean" or "numeric".'
     elif problem["type"] == "union_tag_invalid":
         message = 'unknown type. Use "categorical", "boolean" or "numeric".'
     elif key is not None and not problem["type"].startswith("value_error"):
@@ -337,7 +335,8 @@ def _explain_one(problem: Any, content: dict[str, Any], text: str, source: str) 
 
 
 def _column_keys(column: dict[str, Any]) -> list[str]:
-    kind = {"categorical": Categorical, "boolean": Boolean, "numeric": Numeric}.get(column.get("type", ""))
+    kinds: dict[str, type[_Column]] = {"categorical": Categorical, "boolean": Boolean, "numeric": Numeric}
+    kind = kinds.get(column.get("type", ""))
     return list(kind.model_fields) if kind else []
 
 

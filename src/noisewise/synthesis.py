@@ -39,6 +39,8 @@ class SyntheticDatasets(Sequence[pa.Table]):
     """Rows of the confidential table; public."""
     marginals: tuple[Marginal, ...]
     """The marginals that were measured: what the release can support."""
+    warnings: tuple[str, ...] = ()
+    """What a reader of any result must be told, such as a posterior that is not to be trusted."""
 
     def table(self, number: int) -> pa.Table:
         """Dataset `number`, counted from 0."""
@@ -87,6 +89,11 @@ class DrawnDatasets(SyntheticDatasets):
         """The marginals that were measured."""
         return self.posterior.noisy_counts.marginals
 
+    @property
+    def warnings(self) -> tuple[str, ...]:  # type: ignore[override]
+        """What the posterior's verdict has against it."""
+        return self.posterior.verdict.reasons
+
     def __len__(self) -> int:
         return len(self.chosen)
 
@@ -109,6 +116,8 @@ class StoredDatasets(SyntheticDatasets):
     """Rows of the confidential table; public."""
     marginals: tuple[Marginal, ...]
     """The marginals that were measured."""
+    warnings: tuple[str, ...] = ()
+    """What the posterior's verdict has against it."""
 
     @cached_property
     def rows(self) -> int:  # type: ignore[override]
@@ -123,7 +132,9 @@ class StoredDatasets(SyntheticDatasets):
         try:
             table = pq.read_table(self.paths[number])
         except (OSError, pa.ArrowException):
-            raise ReleaseError(f"Cannot read {self.paths[number].name}. Run `noisewise verify` on the release.") from None
+            raise ReleaseError(
+                f"Cannot read {self.paths[number].name}. Run `noisewise verify` on the release."
+            ) from None
         if tuple(table.column_names) != self.schema.names:
             raise ReleaseError(f"{self.paths[number].name} does not have the schema's columns. Get a fresh copy.")
         return table
@@ -153,7 +164,8 @@ def synthesize(
         raise FitError(f"datasets={datasets} and rows={rows} must both be at least 1.")
     if datasets > available:
         raise FitError(
-            f"{datasets} datasets need as many posterior draws and there are {available}. Ask for fewer, or fit with more."
+            f"{datasets} datasets need as many posterior draws and there are {available}. "
+            "Ask for fewer, or fit with more."
         )
     chooser = np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed, spawn_key=(0,))))
     chosen = tuple(int(i) for i in chooser.permutation(available)[:datasets])
@@ -179,7 +191,9 @@ def draw_rows(
 
 
 def _draw(
-    conditionals: Float[np.ndarray, "given values"], given: Integer[np.ndarray, " rows"], uniforms: Float[np.ndarray, " rows"]
+    conditionals: Float[np.ndarray, "given values"],
+    given: Integer[np.ndarray, " rows"],
+    uniforms: Float[np.ndarray, " rows"],
 ) -> Integer[np.ndarray, " rows"]:
     """Invert each row's conditional distribution function by one binary search over all of them at once.
 

@@ -45,6 +45,6 @@ __all__ = [
     "glm",
     "logit",
     "ols",
-    "pool",
     "poisson",
+    "pool",
 ]

@@ -33,9 +33,10 @@ def analyze(
         analyze(datasets, glm("income ~ age + race + gender", family="binomial")).summary()
     """
     if len(datasets) < 2:
+        found = "is 1 dataset" if len(datasets) == 1 else "are no datasets"
         raise AnalysisError(
-            f"There {'is 1 dataset' if len(datasets) == 1 else 'are no datasets'}. Pooling needs at least 2, better 100: the "
-            "spread between datasets carries the privacy noise. One dataset alone gives intervals that are too short."
+            f"There {found}. Pooling needs at least 2, better 100: the spread between datasets carries the privacy "
+            "noise. One dataset alone gives intervals that are too short."
         )
     support = _support(datasets, estimator, marginals)
     if strict:
@@ -86,7 +87,7 @@ def _sizes(datasets: Sequence[Any], original_rows: int | None) -> tuple[int, int
     if known is not None:
         return int(known), original
     rows = [len(to_arrow(dataset)) for dataset in datasets]
-    return int(round(np.mean(rows))), original
+    return round(float(np.mean(rows))), original
 
 
 def _support(

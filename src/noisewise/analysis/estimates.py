@@ -61,7 +61,8 @@ def check_estimates(estimates: Estimates, max_left_out: float) -> None:
         if used < 2 or used < (1 - max_left_out) * datasets:
             reasons = "; ".join(f"{reason} ({count})" for reason, count in estimates.left_out.items())
             raise AnalysisError(
-                f"The term {term!r} could be estimated in {used} of {datasets} datasets only. {reasons or 'No reason given'}. "
+                f"The term {term!r} could be estimated in {used} of {datasets} datasets only. "
+                f"{reasons or 'No reason given'}. "
                 "Leaving out so many would bias the result: use a ridge with bootstrap variances "
                 "(remedy=RidgeBootstrap()), merge rare levels, or raise max_left_out if you accept it."
             )

@@ -11,7 +11,7 @@ from numpy import ndarray
 from noisewise.analysis.estimates import Estimates, Estimator, spread_summary
 from noisewise.analysis.families import describe, family_of
 from noisewise.analysis.formulas import Design, Parsed, designs, outcome_values, parse, variables_of_terms
-from noisewise.analysis.irls import Fits, fit_many
+from noisewise.analysis.irls import Fits, Problem, fit_many
 from noisewise.analysis.remedies import DropHugeVariances, Remedy, RidgeBootstrap
 from noisewise.analysis.rows import weighted_rows
 from noisewise.errors import AnalysisError
@@ -57,7 +57,8 @@ class Glm(Estimator):
     def _fit_design(self, design: Design, family: Any, first: int) -> Estimates:
         if isinstance(self.remedy, RidgeBootstrap):
             return _bootstrapped(design, family, self.remedy, first)
-        fits = fit_many(design.matrix, design.outcome, design.counts, family)
+        problem = Problem(matrix=design.matrix, outcome=design.outcome, counts=design.counts, family=family)
+        fits = fit_many(problem)
         estimates = _estimates(design.terms, fits)
         if isinstance(self.remedy, DropHugeVariances):
             return _without_huge(estimates, fits, self.remedy.threshold)
@@ -96,8 +97,8 @@ def _check_outcome(parsed: Parsed, frame: Any, family: Any) -> tuple[str, ...]:
         )
     if name == "Binomial" and not levels and (values.min() < 0 or values.max() > 1):
         raise AnalysisError(
-            f"The outcome {outcome!r} has values from {values.min():g} to {values.max():g}; the Binomial family needs 0 "
-            f"and 1 (or two levels). Write a comparison, such as I({outcome} > {np.median(values):g})."
+            f"The outcome {outcome!r} has values from {values.min():g} to {values.max():g}; the Binomial family "
+            f"needs 0 and 1 (or two levels). Write a comparison, such as I({outcome} > {np.median(values):g})."
         )
     if name in ("Poisson", "NegativeBinomial", "Tweedie") and values.min() < 0:
         raise AnalysisError(
@@ -192,7 +193,14 @@ def _bootstrap_one(
     present = np.flatnonzero(counts)
     size = int(counts.sum())
     resampled = generator.multinomial(size, counts[present] / size, size=remedy.resamples).astype(float)
-    return fit_many(design.matrix[present], design.outcome[present], resampled, family, ridge=remedy.penalty).values
+    problem = Problem(
+        matrix=design.matrix[present],
+        outcome=design.outcome[present],
+        counts=resampled,
+        family=family,
+        ridge=remedy.penalty,
+    )
+    return fit_many(problem).values
 
 
 def _joined(terms: tuple[str, ...], parts: list[Estimates]) -> Estimates:

@@ -155,12 +155,12 @@ def _enough(total: ndarray, dof: float) -> bool:
 def mean_ratio(
     within: Float[ndarray, "constraints constraints"], between: Float[ndarray, "constraints constraints"], datasets: int
 ) -> float:
-    """ratio = (1 + 1/m) trace(between · within⁻¹) / k: how much `between` exceeds `within` on average."""
+    """The ratio (1 + 1/m) trace(between · within⁻¹) / k: how much `between` exceeds `within` on average."""
     return float((1 + 1 / datasets) * np.trace(np.linalg.solve(within, between)) / len(within))
 
 
 def excess_ratio(ratio: float, rows: int | None, original_rows: int | None) -> tuple[float, str]:
-    """ratio - 1, or its fallback where it is not positive."""
+    """The ratio less 1, or its fallback where it is not positive."""
     if ratio > 1:
         return ratio - 1, ""
     if rows is None or original_rows is None:

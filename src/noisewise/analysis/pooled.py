@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from numpy import ndarray
 
 from noisewise.analysis.estimates import Estimates
@@ -219,7 +219,7 @@ class Pooled:
     @cached_property
     def _covariance(self) -> tuple[Float[ndarray, "terms terms"], bool]:
         """The pooled covariance matrix, and whether its correlations had to be taken from `between` alone."""
-        complete: Bool[ndarray, " datasets"] = self.estimates.used.all(axis=1)
+        complete = np.asarray(self.estimates.used.all(axis=1))
         if complete.sum() < 2:
             raise AnalysisError(
                 "Fewer than 2 datasets have estimates of all terms, so that there is no pooled covariance matrix. "

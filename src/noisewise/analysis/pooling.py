@@ -172,8 +172,8 @@ def _caution(between: float, dof: float) -> str:
         return "the estimate is the same in all datasets: either they are copies, or the analysis ignores the data"
     if dof < LITTLE_DOF:
         return (
-            f"fewer than {LITTLE_DOF:g} degrees of freedom, because the spread between datasets is close to that within: "
-            "the interval is very wide; draw more datasets or pool with FewDatasets()"
+            f"fewer than {LITTLE_DOF:g} degrees of freedom, because the spread between datasets is close to that "
+            "within: the interval is very wide; draw more datasets or pool with FewDatasets()"
         )
     return ""
 

@@ -1,6 +1,6 @@
 """The printed result: a table with its notes, as text, HTML or LaTeX."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
@@ -11,6 +11,18 @@ if TYPE_CHECKING:
     from noisewise.analysis.pooled import Pooled
 
 UNSUPPORTED, FELL_BACK, CAREFUL = "†", "‡", "!"
+LATEX = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "†": r"$\dagger$",
+    "‡": r"$\ddagger$",
+    "×": r"$\times$",
+    "·": r"$\cdot$",
+    "≤": r"$\leq$",
+    "χ": r"$\chi$",
+    "²": r"$^2$",
+}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -54,11 +66,7 @@ class Summary:
     def as_html(self) -> str:
         """A table in HTML, without scripts or outside resources."""
         head = "".join(f"<th>{escape(name)}</th>" for name in self.header)
-        body = "".join(
-            "<tr>" + "".join(f"<{'td' if i else 'th'}>{escape(cell)}</{'td' if i else 'th'}>" for i, cell in enumerate(row))
-            + "</tr>"
-            for row in self.cells
-        )  # fmt: skip
+        body = "".join(f"<tr><th>{escape(row[0])}</th>{_html_cells(row[1:])}</tr>" for row in self.cells)
         title = "<br>".join(escape(line) for line in title_of(self.result))
         notes = "".join(f"<li>{escape(note)}</li>" for note in notes_of(self.result))
         return (
@@ -134,10 +142,12 @@ def _by_message(mark: str, messages: Mapping[str, str]) -> list[str]:
 
 
 def _marks(result: "Pooled", term: str) -> str:
-    marks = (
-        (UNSUPPORTED, term in result.unsupported), (FELL_BACK, term in result.fallbacks), (CAREFUL, term in result.cautions)
-    )  # fmt: skip
-    return "".join(mark for mark, holds in marks if holds)
+    marks = {
+        UNSUPPORTED: term in result.unsupported,
+        FELL_BACK: term in result.fallbacks,
+        CAREFUL: term in result.cautions,
+    }
+    return "".join(mark for mark, holds in marks.items() if holds)
 
 
 def _number(value: float) -> str:
@@ -154,8 +164,9 @@ def _bullets(result: "Pooled") -> list[str]:
     return [f"· {note}" for note in notes_of(result)]
 
 
+def _html_cells(cells: Sequence[str]) -> str:
+    return "".join(f"<td>{escape(cell)}</td>" for cell in cells)
+
+
 def _latex(text: str) -> str:
-    replacements = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", UNSUPPORTED: r"$\dagger$", FELL_BACK: r"$\ddagger$",
-                    "×": r"$\times$", "·": r"$\cdot$", "≤": r"$\leq$"}  # fmt: skip
-    escaped = "".join(replacements.get(c, "\\" + c if c in "&%$#_{}" else c) for c in text)
-    return escaped.replace("^", r"\^{}")
+    return "".join(LATEX.get(c, "\\" + c if c in "&%$#_{}" else c) for c in text)

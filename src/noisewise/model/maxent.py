@@ -86,7 +86,7 @@ class MaxEnt:
         return sum(math.prod(self.tree.shape(marginal)) for marginal in self.marginals)
 
     def log_conditionals(self, theta: Array, xp: Any = np) -> tuple[list[Array], Array]:
-        """log p(residual | separator) as one table per clique, and log Z(θ)."""
+        """The tables log p(residual | separator), one per clique, and log Z(θ)."""
         totals = self._potentials(theta, xp)
         messages: list[Array] = [None] * len(totals)
         for i in reversed(range(len(totals))):
@@ -104,7 +104,9 @@ class MaxEnt:
         for block in self.blocks:
             values = xp.reshape(theta[block.start : block.stop], block.shape)
             padded = xp.pad(values, [(1, 0)] * values.ndim)
-            tables[block.clique] = tables[block.clique] + _expand(padded, block.columns, self.tree.cliques[block.clique])
+            tables[block.clique] = tables[block.clique] + _expand(
+                padded, block.columns, self.tree.cliques[block.clique]
+            )
         return tables
 
     def clique_probabilities(self, theta: Array, xp: Any = np) -> list[Array]:

@@ -62,17 +62,19 @@ def scoring_terms(theta: Float[Array, " parameters"], model: MaxEnt, data: Dense
 
 
 @partial(jax.jit, static_argnames="model")
-def hessian(theta: Float[Array, " parameters"], model: MaxEnt, data: DenseData) -> Float[Array, "parameters parameters"]:
+def hessian(
+    theta: Float[Array, " parameters"], model: MaxEnt, data: DenseData
+) -> Float[Array, "parameters parameters"]:
     """Second derivatives of the log density."""
     gradient = jax.grad(log_density)
-    columns = jax.lax.map(lambda unit: jax.jvp(lambda t: gradient(t, model, data), (theta,), (unit,))[1], jnp.eye(len(theta)))
+    columns = jax.lax.map(
+        lambda unit: jax.jvp(lambda t: gradient(t, model, data), (theta,), (unit,))[1], jnp.eye(len(theta))
+    )
     return 0.5 * (columns + columns.T)
 
 
 @partial(jax.jit, static_argnames="model")
-def log_densities(
-    theta: Float[Array, "draws parameters"], model: MaxEnt, data: DenseData
-) -> Float[Array, " draws"]:
+def log_densities(theta: Float[Array, "draws parameters"], model: MaxEnt, data: DenseData) -> Float[Array, " draws"]:
     """Log density of many draws, a few at a time to bound the memory."""
     return jax.lax.map(lambda t: log_density(t, model, data), theta)
 

@@ -83,17 +83,18 @@ def find_mode(
 
     `scoring` gives value, gradient and a positive-definite curvature; `hessian` the second derivatives.
     """
-    point, promised = _climb(start, scoring, lambda at: scoring(at)[2], max_steps, 1e-2, progress)
-    return _climb(point, scoring, lambda at: _positive(-hessian(at)), max_steps, 1e-8, progress)
+    point, _ = _climb(start, scoring, lambda at: scoring(at)[2], progress, max_steps=max_steps, enough=1e-2)
+    return _climb(point, scoring, lambda at: _positive(-hessian(at)), progress, max_steps=max_steps, enough=1e-8)
 
 
 def _climb(
     point: Vector,
     scoring: Callable[[Vector], tuple[float, Vector, Matrix]],
     curvature: Callable[[Vector], Matrix],
+    progress: Progress,
+    *,
     max_steps: int,
     enough: float,
-    progress: Progress,
 ) -> tuple[Vector, float]:
     """Damped steps C⁻¹g until the promised gain gᵀC⁻¹g/2 is below `enough`."""
     value, gradient, _ = scoring(point)

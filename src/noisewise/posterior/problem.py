@@ -53,7 +53,7 @@ class Problem:
         variance = [np.full(m.values.size, float(m.stddev) ** 2) for m in noisy_counts.measurements]
         noisy = np.concatenate(values)
         if cells not in ("all", "canonical"):
-            raise FitError(f"cells = {cells!r} is not known. Use \"all\" (the default) or \"canonical\".")
+            raise FitError(f'cells = {cells!r} is not known. Use "all" (the default) or "canonical".')
         return cls(
             model=model,
             noisy=noisy,
