@@ -1,1 +1,90 @@
-"""Differentially private synthetic tables with honest error bars."""
+"""Differentially private synthetic tables with honest error bars.
+
+The stages are functions of values, in the order the data flow:
+
+    noisy_counts = measure(data, schema, workload, Budget(epsilon=1.0))
+    posterior = fit(noisy_counts)
+    datasets = synthesize(posterior, datasets=100)
+    pooled = analyze(datasets, glm("income ~ age + race", family="binomial"))
+
+Names are imported when they are first used, so that an analyst's script starts fast and needs none of the
+data holder's libraries.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from noisewise.analysis import FullySynthetic, Pooled, analyze, glm, logit, ols, poisson, pool
+    from noisewise.artifacts import Release, read_release
+    from noisewise.errors import NoisewiseError
+    from noisewise.noisy_counts import NoisyCounts
+    from noisewise.posterior.fit import fit
+    from noisewise.posterior.laplace import Laplace
+    from noisewise.posterior.problem import NormalPrior
+    from noisewise.posterior.result import Posterior
+    from noisewise.privacy.budget import Budget
+    from noisewise.privacy.measure import measure
+    from noisewise.reporting.report import report
+    from noisewise.schema import Schema
+    from noisewise.study import Study
+    from noisewise.synthesis import SyntheticDatasets, synthesize
+    from noisewise.workload import Workload
+
+_HOMES = {
+    "noisewise.analysis": ("FullySynthetic", "Pooled", "analyze", "glm", "logit", "ols", "poisson", "pool"),
+    "noisewise.artifacts": ("Release", "read_release"),
+    "noisewise.errors": ("NoisewiseError",),
+    "noisewise.noisy_counts": ("NoisyCounts",),
+    "noisewise.posterior.fit": ("fit",),
+    "noisewise.posterior.laplace": ("Laplace",),
+    "noisewise.posterior.problem": ("NormalPrior",),
+    "noisewise.posterior.result": ("Posterior",),
+    "noisewise.privacy.budget": ("Budget",),
+    "noisewise.privacy.measure": ("measure",),
+    "noisewise.reporting.report": ("report",),
+    "noisewise.schema": ("Schema",),
+    "noisewise.study": ("Study",),
+    "noisewise.synthesis": ("SyntheticDatasets", "synthesize"),
+    "noisewise.workload": ("Workload",),
+}
+_HOME = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "Budget",
+    "FullySynthetic",
+    "Laplace",
+    "NoisewiseError",
+    "NoisyCounts",
+    "NormalPrior",
+    "Pooled",
+    "Posterior",
+    "Release",
+    "Schema",
+    "Study",
+    "SyntheticDatasets",
+    "Workload",
+    "analyze",
+    "fit",
+    "glm",
+    "logit",
+    "measure",
+    "ols",
+    "poisson",
+    "pool",
+    "read_release",
+    "report",
+    "synthesize",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'noisewise' has no attribute {name!r}")
+    value = getattr(import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

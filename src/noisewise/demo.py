@@ -4,6 +4,7 @@ Two fair coins x1 and x2, and x3 with log odds 1·x1 + 0·x2 (the toy of Räisä
 every stage; the analyst's logistic regression is run as it should be, and as if one synthetic dataset were real.
 """
 
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from noisewise.posterior.fit import fit
 from noisewise.privacy.budget import Budget
 from noisewise.privacy.measure import measure
 from noisewise.progress import Progress, silent
+from noisewise.reporting.report import report
 from noisewise.schema import Numeric, Schema
 from noisewise.synthesis import synthesize
 from noisewise.workload import Workload
@@ -69,12 +71,17 @@ def demo_table(seed: int = 0, rows: int = ROWS) -> pa.Table:
 
 
 def run_demo(
-    folder: str | Path, epsilon: float = 0.5, seed: int = 0, progress: Progress = silent
-) -> tuple[Release, Pooled, Comparison]:
-    """Go through every stage and leave a release behind; the privacy noise is new every time."""
+    folder: str | Path, *, epsilon: float = 0.5, seed: int = 0, replace: bool = False, progress: Progress = silent
+) -> tuple[Release, Comparison]:
+    """Go through every stage and leave a release behind; the privacy noise is new every time.
+
+    With `replace` a demo release that is in the folder is removed first; anything else there is not touched.
+    """
     schema = demo_schema()
     workload = Workload.of(schema, [schema.names])
     release = Release(folder)
+    if replace and release.exists() and release.manifest().table == schema.name:
+        shutil.rmtree(release.folder)
     progress("measuring under differential privacy", 0, 0)
     noisy_counts = measure(demo_table(seed), schema, workload, Budget(epsilon=epsilon))
     release.write_noisy_counts(noisy_counts, ({"model": FAMILY, "formula": FORMULA},))
@@ -84,7 +91,8 @@ def run_demo(
     release.write_datasets(datasets, progress)
     progress("analysing and pooling", 0, 0)
     pooled = analyze(release.datasets(), glm(FORMULA, family=FAMILY))
-    return release, pooled, compare(pooled)
+    report(release, {FORMULA: pooled})
+    return release, compare(pooled)
 
 
 def compare(pooled: Pooled) -> Comparison:

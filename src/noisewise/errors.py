@@ -18,6 +18,7 @@ of a column, never a value, a row or a count.
 
 import difflib
 from collections.abc import Iterable
+from typing import ClassVar
 
 
 class NoisewiseError(Exception):
@@ -58,25 +59,44 @@ class DataError(NoisewiseError):
 
     exit_code = 5
 
-    CODES = {
+    CODES: ClassVar[dict[str, str]] = {
         "source-not-found": "The source could not be found. Check the path in [data] source.",
         "source-not-readable": "The source could not be read. Check its format and that the file is complete.",
-        "source-not-supported": "This kind of source is not supported. Give a .csv, .parquet or .duckdb file, or a data frame.",
+        "source-not-supported": (
+            "This kind of source is not supported. Give a .csv, .parquet or .duckdb file, or a data frame."
+        ),
         "table-not-found": "The database has no such table. Check the name after '::' in [data] source.",
-        "column-not-found": "The source has no such column. Check the spelling in the schema and in the source's header.",
+        "column-not-found": (
+            "The source has no such column. Check the spelling in the schema and in the source's header."
+        ),
         "column-duplicated": "The source has this column more than once. Give each column its own name.",
-        "value-outside-schema": 'Some value of this column is not in the schema. Declare it, declare `other`, or set beyond = "end-bins".',
-        "missing-forbidden": 'This column has missing values and the schema forbids them. Set missing = "category" or repair the source.',
+        "value-outside-schema": (
+            "Some value of this column is not in the schema. Declare it, declare `other`, or set "
+            'beyond = "end-bins" for a numeric column.'
+        ),
+        "missing-forbidden": (
+            'This column has missing values and the schema forbids them. Set missing = "category" or repair the source.'
+        ),
         "table-empty": "The table has no rows. There is nothing to measure.",
-        "table-too-small": "The table is too small for the budget: delta must be below 1/rows. Lower delta or use more rows.",
-        "table-changed": "The table changed while it was being counted. Stop other writers and measure again; the budget was not touched.",
-        "type-not-supported": "The source stores this column in a type that cannot be counted as the schema says. Cast it to text or number.",
-        "unit-too-large": "Some unit has more rows than max_rows_per_unit. Declare a larger bound, or thin out the source first.",
+        "table-too-small": (
+            "The table is too small for the budget: delta must be below 1/rows. Lower delta or use more rows."
+        ),
+        "table-changed": (
+            "The table changed while it was being counted. Stop other writers and measure again; the budget was not "
+            "touched."
+        ),
+        "type-not-supported": (
+            "The source stores this column in a type that cannot be counted as the schema says. Cast it to text or "
+            "number."
+        ),
+        "unit-too-large": (
+            "Some unit has more rows than max_rows_per_unit. Declare a larger bound, or thin out the source first."
+        ),
         "unit-column-missing": "max_rows_per_unit above 1 needs the column that names the unit.",
         "engine-failed": "The database engine failed. Its message is withheld because it may quote a record.",
     }
 
-    def __init__(self, code: str, column: str | None = None):
+    def __init__(self, code: str, column: str | None = None) -> None:
         self.code, self.column = code, column
         where = f"column {column!r}: " if column is not None else ""
         super().__init__(f"{where}{self.CODES[code]} [{code}]")

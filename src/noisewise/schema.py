@@ -12,7 +12,7 @@ import re
 import tomllib
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -89,7 +89,7 @@ class Categorical(_Column):
     """Whether the order of the levels means something."""
 
     @model_validator(mode="after")
-    def _check(self) -> Self:
+    def _check(self) -> "Categorical":
         if len({type(level) for level in self.levels}) > 1:
             raise ValueError("levels mix text and integers. Quote all of them or none.")
         _refuse_repeats("levels", self.levels)
@@ -149,7 +149,7 @@ class Numeric(_Column):
     """The released value of each bin; by default the middle of the bin."""
 
     @model_validator(mode="after")
-    def _check(self) -> Self:
+    def _check(self) -> "Numeric":
         if any(math.isnan(edge) for edge in self.edges) or any(
             low >= high for low, high in zip(self.edges, self.edges[1:], strict=False)
         ):
@@ -218,7 +218,7 @@ class Schema(BaseModel):
     """The columns in canonical order."""
 
     @model_validator(mode="after")
-    def _check(self) -> Self:
+    def _check(self) -> "Schema":
         _refuse_repeats("column names", [column.name for column in self.columns])
         return self
 

@@ -1,22 +1,32 @@
 """A study: one TOML file that says what to read, protect, measure, fit, draw and analyse."""
 
 import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from noisewise.analysis.analyze import analyze
+from noisewise.analysis.glm import glm
+from noisewise.analysis.pooled import Pooled
 from noisewise.artifacts import Release
-from noisewise.errors import StudyError, did_you_mean
+from noisewise.errors import ModelError, ReleaseError, StudyError, did_you_mean
+from noisewise.model.junction_tree import junction_tree
 from noisewise.noisy_counts import NoisyCounts
 from noisewise.posterior.fit import fit
 from noisewise.posterior.laplace import Laplace
 from noisewise.posterior.problem import NormalPrior
 from noisewise.posterior.result import Posterior
 from noisewise.progress import Progress, silent
+from noisewise.reporting.report import report
 from noisewise.schema import Schema
 from noisewise.synthesis import DrawnDatasets, synthesize
 from noisewise.workload import Workload
+
+MAX_MODEL_CELLS = 20_000_000
+"""Largest sum of clique cells; a fit keeps some tens of numbers of 8 bytes for each."""
 
 
 class _Section(BaseModel):
@@ -24,21 +34,21 @@ class _Section(BaseModel):
 
 
 class DataSection(_Section):
-    """[data]"""
+    """The section [data]."""
 
     source: str
     """A .csv or .parquet file, or "file.duckdb::table"; relative to the study file."""
 
 
 class SchemaSection(_Section):
-    """[schema]"""
+    """The section [schema]."""
 
     file: str
     """The schema file; relative to the study file."""
 
 
 class PrivacySection(_Section):
-    """[privacy]"""
+    """The section [privacy]."""
 
     epsilon: float
     """ε of the release."""
@@ -46,12 +56,14 @@ class PrivacySection(_Section):
     """δ of the release; by default 1/n², with n the public number of rows."""
     neighbours: Literal["substitute-one"] = "substitute-one"
     """Neighbouring tables differ by the content of one unit."""
-    max_rows_per_unit: int = 1
+    unit: str | None = None
+    """The column that names the unit of protection, where a unit may have several rows."""
+    max_rows_per_unit: int = Field(default=1, ge=1)
     """How many rows one unit contributes at the most."""
 
 
 class WorkloadSection(_Section):
-    """[workload]"""
+    """The section [workload]."""
 
     marginals: tuple[tuple[str, ...], ...] = ()
     """The marginals to measure."""
@@ -60,7 +72,7 @@ class WorkloadSection(_Section):
 
 
 class PosteriorSection(_Section):
-    """[posterior]"""
+    """The section [posterior]."""
 
     method: Literal["auto", "laplace"] = "auto"
     """How to fit."""
@@ -73,7 +85,7 @@ class PosteriorSection(_Section):
 
 
 class SynthesisSection(_Section):
-    """[synthesis]"""
+    """The section [synthesis]."""
 
     datasets: int = 100
     """Number of synthetic datasets m."""
@@ -84,7 +96,7 @@ class SynthesisSection(_Section):
 
 
 class AnalysisSection(_Section):
-    """[[analysis]]"""
+    """The section [[analysis]]."""
 
     model: str
     """The family of the generalised linear model: "binomial", "gaussian"."""
@@ -142,6 +154,19 @@ class Study(_Section):
         return source if "://" in source else str(self.folder / source)
 
 
+Settings = TypeVar("Settings", PosteriorSection, SynthesisSection)
+
+
+def settings(section: type[Settings], **given: Any) -> Settings:
+    """One section from options instead of a file; an option that does not fit is a `StudyError`."""
+    try:
+        return section(**given)
+    except ValidationError as error:
+        problem = error.errors()[0]
+        option = str(problem["loc"][0]).replace("_", "-")
+        raise StudyError(f"--{option} is {problem['input']!r}: {problem['msg']}.") from None
+
+
 def fit_counts(noisy_counts: NoisyCounts, section: PosteriorSection, progress: Progress = silent) -> Posterior:
     """Fit as a study's [posterior] section says."""
     method = {"auto": None, "laplace": Laplace()}[section.method]
@@ -154,20 +179,92 @@ def draw(posterior: Posterior, section: SynthesisSection, allow_untrusted: bool 
     return synthesize(posterior, section.datasets, section.rows, seed=section.seed, allow_untrusted=allow_untrusted)
 
 
+def analyze_release(
+    release: Release, analyses: Sequence[Mapping[str, str]], *, strict: bool = False, progress: Progress = silent
+) -> dict[str, Pooled]:
+    """Run analyses, each a mapping with `formula` and `model`, on a release's datasets; results by formula."""
+    results = {}
+    datasets = release.datasets() if analyses else ()
+    for number, analysis in enumerate(analyses):
+        progress(f"analysing {analysis['formula']}", number, len(analyses))
+        estimator = glm(analysis["formula"], family=analysis["model"])
+        results[analysis["formula"]] = analyze(datasets, estimator, strict=strict)
+    return results
+
+
 def measure_study(study: Study, release: Release, progress: Progress = silent) -> NoisyCounts:
     """Measure what a study asks for and start its release; a release that is there is never measured again."""
     from noisewise.privacy.budget import Budget
     from noisewise.privacy.measure import measure
 
+    if release.exists():
+        raise ReleaseError(
+            f"{release.folder} already holds a release. Measuring again would spend the budget again: go on with "
+            "`noisewise fit`, or give another folder."
+        )
     schema = study.load_schema()
     workload = study.load_workload(schema)
+    refuse_large_model(schema, workload)
     progress("counting and adding noise", 0, 0)
     noisy_counts = measure(
-        study.source(), schema, workload, Budget(epsilon=study.privacy.epsilon, delta=study.privacy.delta)
+        study.source(),
+        schema,
+        workload,
+        Budget(epsilon=study.privacy.epsilon, delta=study.privacy.delta),
+        unit=study.privacy.unit,
+        max_rows_per_unit=study.privacy.max_rows_per_unit,
     )
     intended = tuple({"model": analysis.model, "formula": analysis.formula} for analysis in study.analysis)
     release.write_noisy_counts(noisy_counts, intended)
     return noisy_counts
+
+
+def refuse_large_model(schema: Schema, workload: Workload) -> None:
+    """Refuse, before anything is spent, marginals whose model would not fit in memory."""
+    tree = junction_tree(schema.sizes, [tuple(map(schema.index, marginal)) for marginal in workload.marginals])
+    if tree.cells > MAX_MODEL_CELLS:
+        names = [schema.names[column] for column in tree.largest_clique]
+        raise ModelError(
+            f"These marginals tie columns into groups of {tree.cells:,} cells in all, more than {MAX_MODEL_CELLS:,}. "
+            f"The largest group is {names}. Leave out a marginal that ties them together. Nothing was measured."
+        )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Outcome:
+    """What a whole run leaves in memory; the rest is in the release's folder."""
+
+    posterior: Posterior
+    """The posterior."""
+    results: Mapping[str, Pooled]
+    """The pooled analyses by formula."""
+    report: Path
+    """Where the report is."""
+
+
+def run_study(study: Study, release: Release, *, allow_untrusted: bool = False, progress: Progress = silent) -> Outcome:
+    """Go through all stages; noisy counts that are there are taken, never measured again."""
+    if release.exists():
+        noisy_counts = release.noisy_counts()
+        _refuse_other_study(study, noisy_counts)
+    else:
+        noisy_counts = measure_study(study, release, progress)
+    posterior = fit_counts(noisy_counts, study.posterior, progress)
+    release.write_posterior(posterior)
+    release.write_datasets(draw(posterior, study.synthesis, allow_untrusted), progress)
+    results = analyze_release(release, release.manifest().analyses, progress=progress)
+    return Outcome(posterior=posterior, results=results, report=report(release, results))
+
+
+def _refuse_other_study(study: Study, noisy_counts: NoisyCounts) -> None:
+    """Going on with another study's noisy counts would answer other questions than the file asks."""
+    schema = study.load_schema()
+    same = schema.hash == noisy_counts.schema.hash and study.load_workload(schema).marginals == noisy_counts.marginals
+    if not same:
+        raise StudyError(
+            "The release that is there was measured with another schema or other marginals than this study asks for. "
+            "Give another folder with --release, or correct the study."
+        )
 
 
 def _explain(problem: Any) -> str:

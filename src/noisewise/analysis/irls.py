@@ -6,7 +6,7 @@ distinct rows, whatever the number of rows that the counts add up to.
 
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -57,7 +57,7 @@ class Problem:
     ridge: float = 0.0
     """Weight of the ridge, per row."""
 
-    def only(self, fits: Int[ndarray, " chosen"] | Bool[ndarray, " fits"] | slice) -> Self:
+    def only(self, fits: Int[ndarray, " chosen"] | Bool[ndarray, " fits"] | slice) -> "Problem":
         """The same problem for some of the fits."""
         part = replace(self, counts=self.counts[fits])
         part.__dict__["products"] = self.products  # depends on the matrix alone

@@ -1,1 +1,1 @@
-"""The confidential side: the only code that touches real records. What leaves it is exact counts, for `privacy` only."""
+"""The confidential side: the only code that touches real records. Exact counts leave it, for `privacy` only."""

@@ -6,6 +6,7 @@ Only cell numbers and counts come back from the engine, never a row.
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NoReturn
 
 import numpy as np
@@ -53,7 +54,7 @@ def count(
         rows = withheld(lambda: _check(coded, names), source.failure)
         if unit is not None:
             withheld(lambda: _check_units(source, unit, max_rows_per_unit), "engine-failed")
-        tables = {m: withheld(lambda m=m: _count_one(coded, schema, names, m), "engine-failed") for m in wanted}
+        tables = {m: withheld(partial(_count_one, coded, schema, names, m), "engine-failed") for m in wanted}
     if any(int(table.sum()) != rows for table in tables.values()):
         raise DataError("table-changed")
     return ExactCounts(rows=rows, tables=tables)
@@ -67,7 +68,7 @@ def _coded(source: Source, schema: Schema, names: tuple[str, ...]) -> Any:
 
 
 def _check(coded: Any, names: tuple[str, ...]) -> int:
-    signs = {}
+    signs: dict[str, Any] = {}
     for i in range(len(names)):
         signs |= {
             f"outside{i}": (coded[f"v{i}"] == OUTSIDE).any(),

@@ -146,7 +146,7 @@ def round_up(value: float) -> float:
 def concentrated_delta(epsilon: float, rho: float) -> float:
     """δ of any ρ-zCDP mechanism at ε: min over α of e^((α − 1)(αρ − ε)) · (1 − 1/α)^α / (α − 1).
 
-    Source: Canonne, Kamath and Steinke 2020, proposition 12. Any α gives a valid bound, so the search need not be exact.
+    Source: Canonne, Kamath and Steinke 2020, proposition 12. Any α gives a valid bound: the search need not be exact.
     """
     if rho == 0:
         return 0.0
@@ -221,7 +221,7 @@ def _bridge_delta(epsilon: float, stddevs: tuple[float, ...], max_rows_per_unit:
     Add continuous Gaussian noise of variance stddev² − t, then round each value at random by a discrete Gaussian of
     variance t around it. By Poisson summation the result is the discrete Gaussian up to a factor within
     (1 ± b)/(1 ∓ b) per cell, b = 2·Σ_j e^(−2π²t·j²). Rounding is post-processing, so with `cells` cells moving and
-    h = cells · log((1 + b)/(1 − b)): δ(ε) ≤ e^h · (continuous δ)(ε − 2h). The bound holds for every t; several are tried.
+    h = cells · log((1 + b)/(1 − b)): δ(ε) ≤ e^h · (continuous δ)(ε − 2h). It holds for every t; several are tried.
     """
     cells = 2 * max_rows_per_unit * len(stddevs)
     best = 1.0

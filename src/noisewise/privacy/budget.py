@@ -29,7 +29,8 @@ class Budget:
         _refuse_non_number("epsilon", self.epsilon)
         if not 0 < self.epsilon <= MAX_EPSILON:
             raise BudgetError(
-                f"epsilon is {self.epsilon}; it must lie above 0 and at most {MAX_EPSILON:g}. Common choices are 0.1 to 10."
+                f"epsilon is {self.epsilon}; it must lie above 0 and at most {MAX_EPSILON:g}. "
+                "Common choices are 0.1 to 10."
             )
         if self.delta is None:
             return

@@ -1,9 +1,6 @@
 """The one private act: exact counts go in, noisy counts come out, and what was spent is written on them."""
 
-from collections.abc import Mapping, Sequence
 from typing import Any
-
-import numpy as np
 
 from noisewise.confidential.counts import ExactCounts, count
 from noisewise.errors import BudgetError, DataError, SchemaError
@@ -12,7 +9,9 @@ from noisewise.privacy.accounting import PrivacyLoss, calibrate
 from noisewise.privacy.budget import Budget
 from noisewise.privacy.noise import NoiseSource, OpenDPNoise
 from noisewise.schema import Schema
-from noisewise.workload import Marginal, Workload
+from noisewise.workload import Workload
+
+ACCOUNTANT = "exact privacy loss of the discrete Gaussian, rounded up; proved upper bounds elsewhere"
 
 
 def measure(
@@ -20,36 +19,88 @@ def measure(
     schema: Schema,
     workload: Workload,
     budget: Budget,
+    *,
+    unit: str | None = None,
+    max_rows_per_unit: int = 1,
 ) -> NoisyCounts:
     """Measure the workload's marginals of a confidential table under differential privacy.
 
-    `data` is a path or a data frame. All cells of all marginals get discrete Gaussian noise, as much as the budget
-    needs for neighbours that differ by the content of one unit. The number of rows is public.
+    `data` is a path ("table.csv", "table.parquet", "file.duckdb::table"), a data frame, or an Ibis table. All
+    cells of all marginals get discrete Gaussian noise, as much as the budget needs for neighbours that differ
+    by the content of one unit: one row, or with `max_rows_per_unit` the rows that share a value of the column
+    `unit`. The number of rows is public. There is no seed: noise that can be drawn again can be subtracted.
     """
-    return measure_with_insecure_noise_for_tests(data, schema, workload, budget, noise=OpenDPNoise())
+    return measure_with_insecure_noise_for_tests(
+        data, schema, workload, budget, unit=unit, max_rows_per_unit=max_rows_per_unit, noise=OpenDPNoise()
+    )
 
 
 def measure_with_insecure_noise_for_tests(
-    data: Any, schema: Schema, workload: Workload, budget: Budget, *, noise: NoiseSource
+    data: Any,
+    schema: Schema,
+    workload: Workload,
+    budget: Budget,
+    *,
+    unit: str | None = None,
+    max_rows_per_unit: int = 1,
+    noise: NoiseSource,
 ) -> NoisyCounts:
     """`measure` with a noise source of the caller's: for tests only, it promises no privacy at all."""
+    refuse_unreviewed(schema)
+    if max_rows_per_unit > 1 and unit is None:
+        raise DataError("unit-column-missing")
+    exact = count(data, schema, workload.marginals, unit, max_rows_per_unit)
+    settled = budget.resolved(exact.rows)
+    assert settled.delta is not None  # resolved
+    loss = PrivacyLoss(
+        stddevs=calibrate(settled.epsilon, settled.delta, [1.0] * len(workload.marginals), max_rows_per_unit),
+        max_rows_per_unit=max_rows_per_unit,
+    )
+    statement = _statement(loss, settled, unit)
+    return NoisyCounts(
+        schema=schema,
+        rows=exact.rows,
+        measurements=_noisy(exact, workload, loss, noise),
+        privacy=statement,
+    )
+
+
+def refuse_unreviewed(schema: Schema) -> None:
+    """Refuse a schema that was read off confidential data and that nobody has reviewed."""
     if schema.origin == "data-derived":
-        raise SchemaError("derived")
-    exact = count(data, schema, workload.marginals)
-    whole = budget.resolved(exact.rows)
-    assert whole.delta is not None
-    stddevs = calibrate(whole.epsilon, whole.delta, [1.0] * len(workload.marginals))
-    loss = PrivacyLoss(stddevs=stddevs)
-    measurements = tuple(
-        Measurement(marginal=m, values=noise.gaussian(exact.tables[m], s, 2, 1 / s**2), stddev=s)
-        for m, s in zip(workload.marginals, stddevs, strict=True)
+        raise SchemaError(
+            'This schema is marked origin = "data-derived": it was drafted from data, and its levels and edges may '
+            'reveal records. Check every level and edge against public knowledge, then write origin = "reviewed".'
+        )
+
+
+def _noisy(exact: ExactCounts, workload: Workload, loss: PrivacyLoss, noise: NoiseSource) -> tuple[Measurement, ...]:
+    """Add the noise, marginal by marginal; each is told how far neighbours lie apart and what it may cost."""
+    largest = loss.max_rows_per_unit
+    return tuple(
+        Measurement(
+            marginal=marginal,
+            values=noise.gaussian(exact.tables[marginal], stddev, 2 * largest**2, (largest / stddev) ** 2),
+            stddev=stddev,
+        )
+        for marginal, stddev in zip(workload.marginals, loss.stddevs, strict=True)
     )
-    step = PrivacyStep(name="measure", mechanism="discrete Gaussian", rho=loss.rho)
-    statement = PrivacyStatement(
-        epsilon=min(whole.epsilon, loss.epsilon(whole.delta)),
-        delta=whole.delta,
+
+
+def _statement(loss: PrivacyLoss, settled: Budget, unit: str | None) -> PrivacyStatement:
+    assert settled.delta is not None  # resolved
+    epsilon = loss.epsilon(settled.delta)
+    if epsilon > settled.epsilon * (1 + 1e-6):
+        raise BudgetError(f"The noise would cost epsilon {epsilon:g} of {settled.epsilon:g}. Nothing was drawn.")
+    detail = (
+        f"{len(loss.stddevs)} marginals; replacing one unit moves at most {2 * loss.max_rows_per_unit} counts of each."
+    )
+    return PrivacyStatement(
+        epsilon=min(settled.epsilon, epsilon),
+        delta=settled.delta,
         rho=loss.rho,
-        accountant="exact",
-        steps=(step,),
+        unit="one row" if unit is None else f"all rows that share a value of {unit!r}",
+        max_rows_per_unit=loss.max_rows_per_unit,
+        accountant=ACCOUNTANT,
+        steps=(PrivacyStep(name="measure", mechanism="discrete Gaussian", rho=loss.rho, detail=detail),),
     )
-    return NoisyCounts(schema=schema, rows=exact.rows, measurements=measurements, privacy=statement)

@@ -132,7 +132,7 @@ def _installed_version() -> str:
 
 def require_sound_version(installed: str) -> None:
     """Refuse a version of OpenDP outside the tested range."""
-    numbers = tuple(int(part) for part in installed.split("+")[0].split(".")[:3] if part.isdecimal())
+    numbers = tuple(int(part) for part in installed.partition("+")[0].split(".")[:3] if part.isdecimal())
     if not _FIRST_SOUND <= numbers < _FIRST_UNTESTED:
         raise BudgetError(
             f"OpenDP {installed} is not one of the versions this was tested with (0.14.2 to 0.16). Versions 0.9.2 to "

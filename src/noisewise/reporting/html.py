@@ -9,5 +9,5 @@ def render(content: dict[str, Any]) -> str:
     from jinja2 import Environment, StrictUndefined
 
     environment = Environment(autoescape=True, undefined=StrictUndefined)
-    template = files("noisewise.report").joinpath("page.html").read_text("utf-8")
+    template = files("noisewise.reporting").joinpath("page.html").read_text("utf-8")
     return environment.from_string(template).render(content)

@@ -1,0 +1,61 @@
+# Everything a person or a CI machine runs. `make setup` needs Python 3.11 or later and nothing else.
+SHELL := /bin/bash
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+JOBS ?= 2
+
+# One BLAS thread per process: the tests run JOBS processes, and small matrices are slower on more threads.
+export OMP_NUM_THREADS := 1
+export OPENBLAS_NUM_THREADS := 1
+export PYTHONPATH := $(CURDIR)/src
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test test-slow check format docs bench reproduce clean lock
+
+help:  ## Show this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+setup: $(VENV)/.ready  ## Make .venv with everything in it
+
+$(VENV)/.ready: pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "noisewise needs Python 3.11 or later; $(PYTHON) is older. Try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[holder,dev]"
+	@touch $@
+
+demo: setup  ## Run the built-in example through every stage (about half a minute)
+	$(BIN)/noisewise demo
+
+test: setup  ## Run the tests
+	$(BIN)/python -m pytest --numprocesses $(JOBS)
+
+test-slow: setup  ## Run the long statistical suites (hours)
+	$(BIN)/python -m pytest -m slow --numprocesses $(JOBS)
+
+check: setup  ## Format, lint, types, import contracts, freshness of generated docs
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python scripts/reference.py --check
+
+format: setup  ## Format the code and mend what the linter can
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+docs: setup  ## Write the generated parts of the documentation anew
+	$(BIN)/python scripts/reference.py
+
+bench: setup  ## Measure speed and memory, side by side
+	$(BIN)/python -m benchmarks
+
+reproduce: setup  ## Run the experiments, reduced, and write their tables
+	$(BIN)/python -m experiments
+
+lock: setup  ## Write the versions that are installed now into constraints.txt
+	$(BIN)/python -m pip list --format freeze --exclude-editable --exclude pip --exclude setuptools --exclude noisewise > constraints.txt
+
+clean:  ## Remove what make made
+	rm -rf $(VENV) build dist src/*.egg-info noisewise-demo .hypothesis .mypy_cache .ruff_cache .import_linter_cache

@@ -1,0 +1,5 @@
+"""`python -m noisewise`."""
+
+from noisewise.cli import main
+
+main()

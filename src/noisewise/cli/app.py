@@ -1,0 +1,102 @@
+"""What all commands share: the application, how progress is shown, and how errors end."""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from noisewise.artifacts import Release
+from noisewise.errors import NoisewiseError
+from noisewise.progress import Progress
+
+EXIT_CODES = """\b
+Exit codes: 0 all is well · 1 something failed · 2 wrong options · 3 schema, workload or study file
+4 privacy budget · 5 the confidential table does not fit the schema · 6 model or posterior
+7 the release is damaged · 8 the analysis · 130 stopped with Ctrl-C"""
+
+app = typer.Typer(
+    name="noisewise",
+    help=(
+        "Differentially private synthetic tables with honest error bars.\n\n"
+        "A study goes through the stages measure, fit, synthesize, analyze and report; `run` does them all. Only "
+        "`measure` (and `run`) opens the confidential table. Start with: noisewise demo"
+    ),
+    epilog=EXIT_CODES,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    rich_markup_mode=None,
+)
+
+ReleaseFolder = Annotated[Path, typer.Argument(metavar="RELEASE", help="Folder of the release.")]
+StudyFile = Annotated[Path, typer.Argument(metavar="STUDY", help="The study file (TOML).")]
+AllowUntrusted = Annotated[
+    bool, typer.Option("--allow-untrusted", help="Use a posterior whose verdict failed; intervals may not cover.")
+]
+Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
+
+screen = Console(highlight=False, soft_wrap=True)
+"""Where results go."""
+notices = Console(stderr=True, highlight=False, soft_wrap=True)
+"""Where progress and errors go, so that results can be piped."""
+
+
+def command(name: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Register a command whose errors become one message and an exit code."""
+
+    def register(work: Callable[..., None]) -> Callable[..., None]:
+        @wraps(work)
+        def guarded(*args: Any, **options: Any) -> None:
+            try:
+                work(*args, **options)
+            except NoisewiseError as error:
+                if options.get("debug"):
+                    raise
+                notices.print(f"noisewise {name}: {error}", markup=False, style="red")
+                raise typer.Exit(error.exit_code) from None
+            except KeyboardInterrupt:
+                notices.print("\nStopped. Nothing half-written is left behind.", style="yellow")
+                raise typer.Exit(130) from None
+
+        return app.command(name)(guarded)
+
+    return register
+
+
+@contextmanager
+def shown_progress() -> Iterator[Progress]:
+    """Show a line that moves on a terminal; stay silent in a pipe."""
+    from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bars
+
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(bar_width=30), TimeElapsedColumn())
+    with Bars(*columns, console=notices, transient=True, disable=not notices.is_terminal) as bars:
+        task = bars.add_task("starting", total=None)
+
+        def tell(what: str, done: int, total: int) -> None:
+            bars.update(task, description=what, completed=done, total=total or None)
+
+        yield tell
+
+
+def existing(folder: Path) -> Release:
+    """The release in a folder; its manifest is read at once, so that a wrong folder is told first."""
+    release = Release(folder)
+    release.manifest()
+    return release
+
+
+def say(text: Any) -> None:
+    """Print a result, as it is."""
+    screen.print(text, markup=False)
+
+
+def main() -> None:
+    """Run the command line."""
+    sys.exit(app())

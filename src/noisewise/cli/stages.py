@@ -1,0 +1,164 @@
+"""The stages of a study as commands."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from noisewise.artifacts import Release, damage
+from noisewise.cli.app import (
+    AllowUntrusted,
+    Debug,
+    ReleaseFolder,
+    StudyFile,
+    command,
+    existing,
+    say,
+    shown_progress,
+)
+from noisewise.errors import AnalysisError, ReleaseError
+from noisewise.posterior.result import Posterior
+
+Destination = Annotated[
+    Path | None,
+    typer.Option("--release", "-o", help="Folder of the release; by default STUDY's name + '-release', beside it."),
+]
+
+
+@command("measure")
+def measure_command(study: StudyFile, release: Destination = None) -> None:
+    """Measure the study's marginals with privacy noise, and start its release.
+
+    This is the only private act: it opens the confidential table and spends the budget. What it writes may
+    be published. Errors name a column and a code, never a value of the table; there is no --debug here.
+    """
+    from noisewise.study import Study, measure_study
+
+    folder = _destination(study, release)
+    with shown_progress() as progress:
+        measure_study(Study.load(study), Release(folder), progress)
+    say(f"Measured into {folder}. Next: noisewise fit {folder}")
+
+
+@command("fit")
+def fit_command(
+    release: ReleaseFolder,
+    method: Annotated[str, typer.Option(help="auto or laplace.")] = "auto",
+    prior_stddev: Annotated[float, typer.Option(help="Standard deviation of the normal prior.")] = 10.0,
+    cells: Annotated[str, typer.Option(help="all, or canonical as in the published experiments.")] = "all",
+    seed: Annotated[int, typer.Option(help="Seed of the fit.")] = 0,
+    debug: Debug = False,
+) -> None:
+    """Fit the Bayesian model to a release's noisy counts. Costs no privacy, however often it is run."""
+    from noisewise.study import PosteriorSection, fit_counts, settings
+
+    given = settings(PosteriorSection, method=method, prior_stddev=prior_stddev, cells=cells, seed=seed)
+    target = existing(release)
+    with shown_progress() as progress:
+        posterior = fit_counts(target.noisy_counts(), given, progress)
+        target.write_posterior(posterior)
+    _say_verdict(posterior)
+    say(f"Next: noisewise synthesize {release}")
+
+
+@command("synthesize")
+def synthesize_command(
+    release: ReleaseFolder,
+    datasets: Annotated[int, typer.Option(help="Number of datasets m.")] = 100,
+    rows: Annotated[int | None, typer.Option(help="Rows of each; by default as many as were measured.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the series.")] = 0,
+    allow_untrusted: AllowUntrusted = False,
+    debug: Debug = False,
+) -> None:
+    """Draw synthetic datasets from a release's posterior, each from a posterior draw of its own."""
+    from noisewise.study import SynthesisSection, draw, settings
+
+    given = settings(SynthesisSection, datasets=datasets, rows=rows, seed=seed)
+    target = existing(release)
+    drawn = draw(target.posterior(), given, allow_untrusted)
+    with shown_progress() as progress:
+        target.write_datasets(drawn, progress)
+    say(f"Drew {datasets} datasets of {drawn.rows:,} rows into {release / 'synthetic'}.")
+    say(f"Next: noisewise analyze {release}")
+
+
+@command("analyze")
+def analyze_command(
+    release: ReleaseFolder,
+    formula: Annotated[str | None, typer.Option(help="Such as 'income ~ age + race'; by default the study's.")] = None,
+    family: Annotated[str, typer.Option(help="gaussian, binomial, poisson, … for --formula.")] = "gaussian",
+    strict: Annotated[bool, typer.Option("--strict", help="Refuse what the release does not support.")] = False,
+    debug: Debug = False,
+) -> None:
+    """Run an analysis on each synthetic dataset and pool the results with Rubin's rules for synthetic data."""
+    from noisewise.study import analyze_release
+
+    target = existing(release)
+    analyses = target.manifest().analyses if formula is None else ({"formula": formula, "model": family},)
+    if not analyses:
+        raise AnalysisError("The release names no analyses. Give one: --formula 'y ~ a + b' --family binomial")
+    with shown_progress() as progress:
+        results = analyze_release(target, analyses, strict=strict, progress=progress)
+    for pooled in results.values():
+        say(pooled.summary().as_text() + "\n")
+
+
+@command("report")
+def report_command(release: ReleaseFolder, debug: Debug = False) -> None:
+    """Write the release's report: one page for people, without network or scripts."""
+    from noisewise.reporting.report import report
+    from noisewise.study import analyze_release
+
+    target = existing(release)
+    with shown_progress() as progress:
+        results = analyze_release(target, target.manifest().analyses, progress=progress)
+    say(f"Report: {report(target, results)}")
+
+
+@command("verify")
+def verify_command(release: ReleaseFolder, debug: Debug = False) -> None:
+    """Check that a release is complete and unchanged, and say what it promises."""
+    from noisewise.reporting.content import promise
+
+    target = existing(release)
+    findings = damage(target)
+    if findings:
+        raise ReleaseError("This release does not add up:\n" + "\n".join(f"  {finding}" for finding in findings))
+    manifest = target.manifest()
+    say(f"{release}: all {len(manifest.files)} files are as they were written.")
+    say(promise(manifest))
+    say(f"Not protected, because public: {', '.join(manifest.privacy.unprotected)}.")
+    if manifest.posterior is not None:
+        say(f"Posterior: {manifest.posterior.verdict.summary}")
+
+
+@command("run")
+def run_command(
+    study: StudyFile,
+    release: Destination = None,
+    allow_untrusted: AllowUntrusted = False,
+) -> None:
+    """Run a whole study: measure, fit, synthesize, analyze, report.
+
+    A release that is already there is never measured again: the run goes on from its noisy counts.
+    """
+    from noisewise.study import Study, run_study
+
+    folder = _destination(study, release)
+    with shown_progress() as progress:
+        outcome = run_study(Study.load(study), Release(folder), allow_untrusted=allow_untrusted, progress=progress)
+    _say_verdict(outcome.posterior)
+    for pooled in outcome.results.values():
+        say(pooled.summary().as_text() + "\n")
+    say(f"Release: {folder}\nReport:  {outcome.report}")
+
+
+def _destination(study: Path, release: Path | None) -> Path:
+    return release if release is not None else study.with_name(study.name.removesuffix(".toml") + "-release")
+
+
+def _say_verdict(posterior: Posterior) -> None:
+    verdict = posterior.verdict
+    say(f"Posterior ({posterior.record.method}): {verdict.summary}")
+    for reason in verdict.reasons:
+        say(f"  {reason}")
