@@ -81,6 +81,7 @@ class Categorical(_Column):
     """A column with a fixed list of labels (or integer codes)."""
 
     type: Literal["categorical"] = "categorical"
+    """The kind of column."""
     levels: tuple[StrictStr | StrictInt, ...] = Field(min_length=1)
     """The values that may occur, in the order wanted in results; the first is the reference."""
     other: StrictStr | None = None
@@ -124,6 +125,7 @@ class Boolean(_Column):
     """A yes/no column: true/false in any case, or 1/0."""
 
     type: Literal["boolean"] = "boolean"
+    """The kind of column."""
 
     @property
     def declared_labels(self) -> tuple[str, ...]:
@@ -137,6 +139,7 @@ class Numeric(_Column):
     """A number, counted in bins with declared edges and released as one representative value per bin."""
 
     type: Literal["numeric"] = "numeric"
+    """The kind of column."""
     edges: tuple[float, ...] = Field(min_length=2)
     """Ascending bin edges. The outermost edges belong to the end bins."""
     closed: Literal["left", "right"] = "left"

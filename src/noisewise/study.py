@@ -23,7 +23,7 @@ from noisewise.progress import Progress, silent
 from noisewise.reporting.report import report
 from noisewise.schema import Schema
 from noisewise.synthesis import DrawnDatasets, synthesize
-from noisewise.workload import Workload
+from noisewise.workload import Workload, marginals_for
 
 MAX_MODEL_CELLS = 20_000_000
 """Largest sum of clique cells; a fit keeps some tens of numbers of 8 bytes for each."""
@@ -113,8 +113,8 @@ class Study(_Section):
     """Where the public schema is."""
     privacy: PrivacySection
     """The budget."""
-    workload: WorkloadSection
-    """What is measured."""
+    workload: WorkloadSection = WorkloadSection()
+    """What is measured; by default what the analyses need."""
     posterior: PosteriorSection = PosteriorSection()
     """How to fit."""
     synthesis: SynthesisSection = SynthesisSection()
@@ -144,9 +144,23 @@ class Study(_Section):
         return Schema.load(self.folder / self.schema_.file)
 
     def load_workload(self, schema: Schema) -> Workload:
-        """Check the workload against the schema."""
-        formulas = (*self.workload.analyses, *(analysis.formula for analysis in self.analysis))
-        return Workload.of(schema, self.workload.marginals, formulas if self.workload.analyses else ())
+        """Check the workload against the schema, and that the analyses name columns which are there.
+
+        A workload that names neither marginals nor analyses measures what the [[analysis]] sections need.
+        """
+        intended = tuple(analysis.formula for analysis in self.analysis)
+        for formula in intended:
+            for column in sorted({column for marginal in marginals_for(formula) for column in marginal}):
+                schema.index(column)
+        named = self.workload.marginals or self.workload.analyses
+        return Workload.of(schema, self.workload.marginals, self.workload.analyses if named else intended)
+
+    def reading(self, source: str | None) -> "Study":
+        """The same study on another source, whose relative path starts in the current folder; None changes nothing."""
+        if source is None:
+            return self
+        absolute = source if "://" in source else str(Path(source).resolve())
+        return self.model_copy(update={"data": DataSection(source=absolute)})
 
     def source(self) -> str:
         """The confidential source, with a relative path made absolute."""

@@ -25,8 +25,11 @@ Destination = Annotated[
 ]
 
 
+Source = Annotated[str | None, typer.Option("--source", help="The confidential table, in place of [data] source.")]
+
+
 @command("measure")
-def measure_command(study: StudyFile, release: Destination = None) -> None:
+def measure_command(study: StudyFile, release: Destination = None, source: Source = None) -> None:
     """Measure the study's marginals with privacy noise, and start its release.
 
     This is the only private act: it opens the confidential table and spends the budget. What it writes may
@@ -36,7 +39,7 @@ def measure_command(study: StudyFile, release: Destination = None) -> None:
 
     folder = _destination(study, release)
     with shown_progress() as progress:
-        measure_study(Study.load(study), Release(folder), progress)
+        measure_study(Study.load(study).reading(source), Release(folder), progress)
     say(f"Measured into {folder}. Next: noisewise fit {folder}")
 
 
@@ -136,6 +139,7 @@ def verify_command(release: ReleaseFolder, debug: Debug = False) -> None:
 def run_command(
     study: StudyFile,
     release: Destination = None,
+    source: Source = None,
     allow_untrusted: AllowUntrusted = False,
 ) -> None:
     """Run a whole study: measure, fit, synthesize, analyze, report.
@@ -146,7 +150,8 @@ def run_command(
 
     folder = _destination(study, release)
     with shown_progress() as progress:
-        outcome = run_study(Study.load(study), Release(folder), allow_untrusted=allow_untrusted, progress=progress)
+        wanted = Study.load(study).reading(source)
+        outcome = run_study(wanted, Release(folder), allow_untrusted=allow_untrusted, progress=progress)
     _say_verdict(outcome.posterior)
     for pooled in outcome.results.values():
         say(pooled.summary().as_text() + "\n")

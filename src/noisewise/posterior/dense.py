@@ -20,10 +20,15 @@ class DenseData(NamedTuple):
     """What the likelihood is given besides θ."""
 
     noisy: Float[Array, " observed"]
+    """Noisy counts of the observed cells."""
     noise_variance: Float[Array, " observed"]
+    """Variance of the noise in each."""
     observed: Any
+    """Positions of the observed cells among the measured ones."""
     rows: Float[Array, ""]
+    """Number of rows n."""
     prior_stddev: Float[Array, ""]
+    """Standard deviation of the prior on every parameter."""
 
 
 def dense_data(problem: Problem) -> DenseData:
