@@ -1,5 +1,7 @@
 """What all commands share: the application, how progress is shown, and how errors end."""
 
+import os
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,6 +16,7 @@ from noisewise.artifacts import Release
 from noisewise.errors import NoisewiseError
 from noisewise.progress import Progress
 
+STOPPED = 130
 EXIT_CODES = """\b
 Exit codes: 0 all is well · 1 something failed · 2 wrong options · 3 schema, workload or study file
 4 privacy budget · 5 the confidential table does not fit the schema · 6 model or posterior
@@ -62,7 +65,7 @@ def command(name: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
                 raise typer.Exit(error.exit_code) from None
             except KeyboardInterrupt:
                 notices.print("\nStopped. Nothing half-written is left behind.", style="yellow")
-                raise typer.Exit(130) from None
+                raise typer.Exit(STOPPED) from None
 
         return app.command(name)(guarded)
 
@@ -80,6 +83,8 @@ def shown_progress() -> Iterator[Progress]:
         task = bars.add_task("starting", total=None)
 
         def tell(what: str, done: int, total: int) -> None:
+            if _INTERRUPT.pressed:
+                raise KeyboardInterrupt
             bars.update(task, description=what, completed=done, total=total or None)
 
         yield tell
@@ -97,6 +102,23 @@ def say(text: Any) -> None:
     screen.print(text, markup=False)
 
 
+class _Interrupt:
+    """Ctrl-C, taken at the next safe point: an exception raised inside a library's callbacks is lost, or crashes it."""
+
+    pressed = False
+
+    def __call__(self, *_: Any) -> None:
+        if self.pressed:
+            os._exit(STOPPED)
+        self.pressed = True
+        os.write(2, b"\nStopping at the next safe point; press Ctrl-C again to stop at once.\n")
+
+
+_INTERRUPT = _Interrupt()
+
+
 def main() -> None:
     """Run the command line."""
-    sys.exit(app())
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _INTERRUPT)
+    app()

@@ -43,8 +43,8 @@ def demo_command(
 
 
 def _table(comparison: Comparison) -> Table:
-    table = Table(title=f"{NOMINAL} % intervals", title_justify="left")
-    for column in ("coefficient", "truth", "noisewise", "one synthetic dataset taken for real"):
+    table = Table(title=f"{NOMINAL} % intervals, and whether they hold the truth", title_justify="left")
+    for column in ("coefficient", "truth", "noisewise", "one dataset taken for real"):
         table.add_column(column, justify="left" if column == "coefficient" else "right")
     for term, pooled in comparison.pooled.items():
         single = comparison.single[term][0]
@@ -54,8 +54,10 @@ def _table(comparison: Comparison) -> Table:
 
 def _written(interval: Interval, truth: float) -> Text:
     covers = interval.covers(truth)
-    mark = "contains the truth" if covers else "MISSES the truth"
-    return Text(f"{interval.low:.2f} to {interval.high:.2f}  {mark}", style="green" if covers else "red")
+    return Text(
+        f"{interval.low:.2f} to {interval.high:.2f}  {'holds' if covers else 'misses'}",
+        style="green" if covers else "red",
+    )
 
 
 def _picture(comparison: Comparison) -> Text:
