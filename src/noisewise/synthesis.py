@@ -7,7 +7,6 @@ in another process, for any one dataset alone, and whatever the order.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import overload
 
@@ -24,7 +23,7 @@ from noisewise.schema import Schema
 from noisewise.workload import Marginal
 
 
-class SyntheticDatasets(Sequence[pa.Table]):
+class SyntheticDatasets(Sequence):  # type: ignore[type-arg]  # with it, run-time type checkers would draw datasets
     """m synthetic datasets, each an Arrow table that is made (or read) only when it is asked for.
 
     Categorical columns come dictionary-encoded with all of the schema's levels, numeric ones as the
@@ -112,6 +111,8 @@ class StoredDatasets(SyntheticDatasets):
     """One Parquet file per dataset."""
     schema: Schema
     """The public schema."""
+    rows: int
+    """Rows of each dataset."""
     original_rows: int
     """Rows of the confidential table; public."""
     marginals: tuple[Marginal, ...]
@@ -119,24 +120,20 @@ class StoredDatasets(SyntheticDatasets):
     warnings: tuple[str, ...] = ()
     """What the posterior's verdict has against it."""
 
-    @cached_property
-    def rows(self) -> int:  # type: ignore[override]
-        """Rows of each dataset."""
-        return int(pq.read_metadata(self.paths[0]).num_rows)
-
     def __len__(self) -> int:
         return len(self.paths)
 
     def table(self, number: int) -> pa.Table:
-        """Read dataset `number`; its columns must be the schema's."""
+        """Read dataset `number`; its rows and columns must be those the release speaks of."""
+        path = self.paths[number]
         try:
-            table = pq.read_table(self.paths[number])
-        except (OSError, pa.ArrowException):
-            raise ReleaseError(
-                f"Cannot read {self.paths[number].name}. Run `noisewise verify` on the release."
-            ) from None
+            if pq.read_metadata(path).num_rows != self.rows:
+                raise ReleaseError(f"{path.name} does not hold {self.rows:,} rows. Get a fresh copy of the release.")
+            table = pq.read_table(path)
+        except (OSError, ValueError, pa.ArrowException):
+            raise ReleaseError(f"Cannot read {path.name}. Run `noisewise verify` on the release.") from None
         if tuple(table.column_names) != self.schema.names:
-            raise ReleaseError(f"{self.paths[number].name} does not have the schema's columns. Get a fresh copy.")
+            raise ReleaseError(f"{path.name} does not have the schema's columns. Get a fresh copy of the release.")
         return table
 
 
