@@ -69,7 +69,7 @@ def _guide(
     return _steps(np.ceil(scaled), buckets).astype(kind), _steps(np.floor(scaled), buckets).astype(kind)
 
 
-def _steps(bucket: Integer[np.ndarray, "given values"], buckets: int) -> Integer[np.ndarray, "given buckets"]:
+def _steps(bucket: Float[np.ndarray, "given values"], buckets: int) -> Integer[np.ndarray, "given buckets"]:
     """How many of each row's entries are at most 0, at most 1, and so on."""
     count = len(bucket)
     flat = bucket.astype(np.intp) + np.arange(count)[:, None] * (buckets + 1)
