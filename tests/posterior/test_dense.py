@@ -69,7 +69,7 @@ def test_gradient_hessian_and_information_are_those_of_the_reference(shape):
     data = dense.dense_data(given)
     value, gradient, information = (np.asarray(term) for term in dense.scoring_terms(theta, given.model, data))
     assert value == pytest.approx(reference(theta, given), rel=1e-9)
-    # Central differences with step h err by h² f'''/6 + ε|f|/h: about 1e-6 at h = 1e-5, beside gradients of 10 and more.
+    # Central differences with step h err by h² f'''/6 + ε|f|/h: about 1e-6 at h = 1e-5; the gradients are 10 and more.
     np.testing.assert_allclose(gradient, central(lambda t: reference(t, given), theta, 1e-5), rtol=1e-5, atol=1e-4)
 
     def slope(t):

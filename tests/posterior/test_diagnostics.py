@@ -88,7 +88,7 @@ def test_weights_that_cannot_be_judged_are_bad():
     assert pareto_k(np.zeros(10)) == np.inf  # too few
     assert pareto_k(np.array([*np.zeros(999), np.nan])) == np.inf
     assert pareto_k(np.array([*np.zeros(999), np.inf])) == np.inf
-    assert pareto_k(np.array([*np.zeros(999), 1000.0])) == np.inf  # one draw carries everything
+    assert pareto_k(np.array([*np.zeros(999), 1000.0])) > 2  # one draw carries everything
 
 
 def test_equal_weights_are_perfect():

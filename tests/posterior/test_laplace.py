@@ -197,8 +197,8 @@ def ward_counts(values, stddev, rows) -> NoisyCounts:
 def test_degenerate_counts_give_a_finite_posterior_or_a_named_error(values, stddev, rows):
     try:
         posterior = fit(ward_counts(values, stddev, rows))
-    except FitError as error:
-        assert "stddev" in str(error)
+    except FitError:
+        assert stddev < 1e-6  # nothing else may be given up
         return
     assert np.isfinite(posterior.theta).all()
     assert all(np.isfinite(number) for number in posterior.verdict.numbers.values())
@@ -211,7 +211,7 @@ def test_noise_below_double_precision_is_a_named_error():
 
 
 def test_columns_of_one_level_are_carried_along():
-    posterior = fit(ward_counts([60, 40], 5.0, 100))
+    posterior = fit(ward_counts([640, 360], 5.0, 1000))
     assert posterior.theta.shape == (1, 1000, 1)
     assert posterior.verdict.trusted
 
@@ -235,7 +235,6 @@ def test_a_workload_too_large_for_dense_matrices_is_refused():
     ("settings", "message"),
     [
         ({"seed": -1}, "negative"),
-        ({"cells": "some"}, "canonical"),
     ],
 )
 def test_settings_are_checked(settings, message):

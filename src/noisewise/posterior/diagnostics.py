@@ -65,7 +65,7 @@ def _generalised_pareto_shape(excess: Float[np.ndarray, " tail"]) -> float:
     return (size * estimate + 10 * 0.5) / (size + 10)
 
 
-def _split(draws: Draws) -> Draws:
+def _split(draws: Draws) -> Float[np.ndarray, "halves half quantities"]:
     half = draws.shape[1] // 2
     return np.concatenate([draws[:, :half], draws[:, draws.shape[1] - half :]], axis=0)
 

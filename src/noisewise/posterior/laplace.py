@@ -70,8 +70,8 @@ def laplace_draws(
     draws = mode + (normals * scales) @ vectors.T
     progress("judging the approximation", 0, 0)
     log_density = np.asarray(dense.log_densities(draws, model, data))
-    k = pareto_k(log_density + 0.5 * (normals**2).sum(1)) if np.isfinite(log_density).all() else np.inf
-    return draws[None], _verdict(k, decrement, definite, float(values.min()))
+    log_weights = log_density + 0.5 * (normals**2).sum(1)
+    return draws[None], _verdict(log_weights, decrement, definite, float(values.min()))
 
 
 def find_mode(
@@ -151,7 +151,8 @@ def _as_numpy(terms: tuple[Any, Any, Any]) -> tuple[float, Vector, Matrix]:
     return float(terms[0]), np.asarray(terms[1]), np.asarray(terms[2])
 
 
-def _verdict(k: float, decrement: float, definite: bool, smallest: float) -> Verdict:
+def _verdict(log_weights: Float[np.ndarray, " draws"], decrement: float, definite: bool, smallest: float) -> Verdict:
+    k, share = (pareto_k(log_weights), _share(log_weights)) if np.isfinite(log_weights).all() else (np.inf, 0.0)
     reasons = []
     if decrement > 1e-3:
         reasons.append(f"The mode was not reached: another step still promises {decrement:.2g} in log density.")
@@ -169,5 +170,16 @@ def _verdict(k: float, decrement: float, definite: bool, smallest: float) -> Ver
         else "Laplace's approximation is not to be trusted here."
     )
     finite_k = float(k) if np.isfinite(k) else float(np.sign(k) * 99)
-    numbers = {"pareto_k": finite_k, "gain_left": decrement, "smallest_curvature": smallest}
+    numbers = {
+        "pareto_k": finite_k,
+        "effective_share": share,
+        "gain_left": decrement,
+        "smallest_curvature": smallest,
+    }
     return Verdict(trusted=trusted, summary=summary, reasons=tuple(reasons), numbers=numbers)
+
+
+def _share(log_weights: Float[np.ndarray, " draws"]) -> float:
+    """Share of the draws that are left when they are weighted to the posterior: (Σw)² / (draws · Σw²)."""
+    weights = np.exp(log_weights - log_weights.max())
+    return float(weights.sum() ** 2 / (len(weights) * (weights**2).sum()))
