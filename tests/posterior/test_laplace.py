@@ -14,7 +14,7 @@ from noisewise.posterior.problem import NormalPrior
 from noisewise.progress import silent
 from noisewise.schema import Categorical, Schema
 from posterior.small_problems import drawn_problem, problem
-from small_release import PRIVACY, small_counts
+from small_release import PRIVACY
 
 
 def laplace(given, draws=4000, seed=0):
@@ -52,7 +52,7 @@ def test_the_mode_is_the_highest_that_a_general_optimiser_finds(case):
             return -float(value), -np.asarray(gradient)
 
         mode, gain = mode_of(given, np.zeros(model.parameters))
-        starts = [mode, *random.normal(0, 1.5, (5, model.parameters))]
+        starts = [mode, *random.normal(0, 1.5, (3, model.parameters))]
         found = [minimize(negative, start, jac=True, method="BFGS", options={"gtol": 1e-7}) for start in starts]
         best = min(found, key=lambda result: result.fun)
         assert gain < 1e-8
@@ -247,14 +247,15 @@ def test_settings_are_checked(settings, message):
 
 
 def test_fitting_twice_gives_the_same_posterior():
-    first, second = fit(small_counts(), seed=4), fit(small_counts(), seed=4)
+    counts = ward_counts([250, 310, 290, 150], 8.0, 1000)
+    first, second = fit(counts, seed=4), fit(counts, seed=4)
     assert first.theta.tobytes() == second.theta.tobytes()
     assert first.verdict == second.verdict
-    assert fit(small_counts(), seed=5).theta.tobytes() != first.theta.tobytes()
+    assert fit(counts, seed=5).theta.tobytes() != first.theta.tobytes()
 
 
 def test_the_draws_recover_the_distribution_behind_the_counts():
-    given, theta = drawn_problem((2, 3, 2), ((0, 1), (1, 2)), rows=20_000, stddev=5.0)
+    given, theta = drawn_problem((2, 2, 2), ((0, 1, 2),), rows=20_000, stddev=5.0)
     draws, _ = laplace(given, draws=1000)
     z = (draws.mean(0) - theta) / draws.std(0)
     assert np.abs(z).max() < 4
