@@ -14,20 +14,23 @@ counts and seed are identical. Readers check names, sizes and shapes before they
 import hashlib
 import io
 import json
+import math
 import os
 import re
 import shutil
+import tokenize
 import zipfile
+import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, NoReturn
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from noisewise.errors import NoisewiseError, ReleaseError
 from noisewise.noisy_counts import NoisyCounts, PrivacyStatement
@@ -67,9 +70,9 @@ class SynthesisRecord(BaseModel):
     """How the synthetic datasets were drawn."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
-    datasets: int
+    datasets: int = Field(ge=1)
     """Number of datasets m."""
-    rows: int
+    rows: int = Field(ge=1)
     """Rows of each."""
     seed: int
     """Seed of the series."""
@@ -85,7 +88,7 @@ class Manifest(BaseModel):
     """Version of the format."""
     table: str
     """The schema's name for the table."""
-    rows: int
+    rows: int = Field(ge=1)
     """Rows of the confidential table; public."""
     privacy: PrivacyStatement
     """The promise."""
@@ -121,11 +124,11 @@ class Release:
 
     def manifest(self) -> Manifest:
         """Read and check the manifest."""
-        path = self.folder / MANIFEST
+        path = self._path(MANIFEST)
         try:
             if path.stat().st_size > MAX_MANIFEST_BYTES:
                 raise ReleaseError(f"{path} is larger than any manifest. This is not a noisewise release.")
-            content = json.loads(path.read_text("utf-8"))
+            content = json.loads(path.read_text("utf-8"), parse_constant=_refuse_constant)
         except FileNotFoundError:
             raise ReleaseError(f"{self.folder} holds no {MANIFEST}. Give the folder of a noisewise release.") from None
         except (OSError, ValueError, RecursionError):
@@ -148,13 +151,15 @@ class Release:
 
     def schema(self) -> Schema:
         """Read the public schema."""
-        return Schema.load(self.folder / "schema.toml")
+        return self._schema(self.manifest())
 
     def noisy_counts(self) -> NoisyCounts:
         """Read the noisy counts; their content must match the manifest."""
         manifest = self.manifest()
-        table = self._read_parquet("noisy_counts.parquet")
-        counts = NoisyCounts.from_arrow(table, self.schema(), manifest.rows, manifest.privacy)
+        schema = self._schema(manifest)
+        cells = sum(math.prod(schema.shape(record.columns)) for record in manifest.marginals)
+        table = _read_table(self._content(manifest, "noisy_counts.parquet"), "noisy_counts.parquet", cells)
+        counts = NoisyCounts.from_arrow(table, schema, manifest.rows, manifest.privacy)
         if counts.hash != manifest.noisy_counts_hash:
             raise ReleaseError("The noisy counts are not those the manifest describes. Run `noisewise verify`.")
         return counts
@@ -165,7 +170,7 @@ class Release:
         if manifest.posterior is None:
             raise ReleaseError(f"{self.folder} holds no posterior yet. Run `noisewise fit {self.folder}`.")
         noisy_counts = self.noisy_counts()
-        theta = _read_theta(self.folder / "posterior.npz", model_of(noisy_counts).parameters)
+        theta = _read_theta(self._content(manifest, "posterior.npz"), model_of(noisy_counts).parameters)
         return Posterior(
             noisy_counts=noisy_counts,
             theta=theta,
@@ -181,23 +186,42 @@ class Release:
                 f"{self.folder} holds no synthetic datasets yet. Run `noisewise synthesize {self.folder}`."
             )
         names = sorted(name for name in manifest.files if name.startswith("synthetic/"))
+        if len(names) != manifest.synthesis.datasets:
+            raise ReleaseError(
+                f"The manifest speaks of {manifest.synthesis.datasets} synthetic datasets and lists {len(names)}. "
+                "Get a fresh copy."
+            )
         return StoredDatasets(
-            paths=tuple(self.folder / name for name in names),
-            schema=self.schema(),
+            paths=tuple(self._path(name) for name in names),
+            schema=self._schema(manifest),
+            rows=manifest.synthesis.rows,
             original_rows=manifest.rows,
             marginals=tuple(record.columns for record in manifest.marginals),
             warnings=manifest.posterior.verdict.reasons if manifest.posterior else (),
         )
 
-    def _read_parquet(self, name: str) -> pa.Table:
+    def _schema(self, manifest: Manifest) -> Schema:
+        text = self._content(manifest, "schema.toml").decode("utf-8", "replace")
+        return Schema.from_toml(text, source="schema.toml")
+
+    def _content(self, manifest: Manifest, name: str) -> bytes:
+        """The bytes of a file that the manifest lists, provided they are the bytes that were written."""
         try:
-            return pq.read_table(self.folder / name)
+            content = self._path(name).read_bytes()
         except FileNotFoundError:
             raise ReleaseError(f"{self.folder / name} is missing. Get a complete copy of the release.") from None
-        except (OSError, pa.ArrowException):
-            raise ReleaseError(
-                f"{self.folder / name} is not readable: truncated or edited. Get a fresh copy."
-            ) from None
+        except OSError as error:
+            raise ReleaseError(f"Cannot read {self.folder / name}: {error.strerror}. Check the folder.") from None
+        if manifest.files.get(name) != hashlib.sha256(content).hexdigest():
+            raise ReleaseError(f"{self.folder / name} was changed after it was written. Get a fresh copy.")
+        return content
+
+    def _path(self, name: str) -> Path:
+        """Where a file of the release is; a link could lead anywhere and is refused."""
+        path = self.folder / name
+        if path.is_symlink() or (path.parent != self.folder and path.parent.is_symlink()):
+            raise ReleaseError(f"{path} is a symbolic link; a release holds plain files only. Get a fresh copy.")
+        return path
 
     # Writing
 
@@ -207,7 +231,10 @@ class Release:
             raise ReleaseError(
                 f"{self.folder} already holds a release. Give another folder; a release is never measured over."
             )
-        self.folder.mkdir(parents=True, exist_ok=True)
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ReleaseError(f"Cannot make the folder {self.folder}: {error.strerror}. Give another.") from None
         _write(self.folder / "schema.toml", noisy_counts.schema.to_toml().encode())
         buffer = io.BytesIO()
         pq.write_table(noisy_counts.to_arrow(), buffer, compression="zstd")
@@ -230,28 +257,23 @@ class Release:
 
     def write_posterior(self, posterior: Posterior) -> None:
         """Add a posterior, replacing one that is there together with what was drawn from it."""
-        manifest = self.manifest()
-        self._drop(manifest, "synthetic/", "report.html")
-        _write(self.folder / "posterior.npz", _npz({"theta": posterior.theta}))
-        kept = {k: v for k, v in manifest.files.items() if not k.startswith(("synthetic/", "report."))}
+        content = _npz({"theta": posterior.theta})
+        manifest = self._withdraw(self.manifest(), ("posterior.npz", "synthetic/", "report.html"))
+        _write(self.folder / "posterior.npz", content)
         update = {
             "posterior": PosteriorRecord(record=posterior.record, verdict=posterior.verdict),
-            "synthesis": None,
             "software": manifest.software | _software("noisewise", "jax", "numpy"),
-            "files": kept | self._hashes("posterior.npz"),
+            "files": manifest.files | self._hashes("posterior.npz"),
         }
         self._write_manifest(manifest.model_copy(update=update))
 
     def write_datasets(self, datasets: DrawnDatasets, progress: Progress = silent) -> None:
         """Draw and add the synthetic datasets, replacing those that are there; all of them or none."""
-        manifest = self.manifest()
         with _folder_in_one_piece(self.folder / "synthetic") as folder:
-            names = [f"synthetic/{path.name}" for path in write_datasets(datasets, folder, progress)]
-        kept = {k: v for k, v in manifest.files.items() if not k.startswith(("synthetic/", "report."))}
-        self._drop(manifest, "report.html")
+            hashes = {f"synthetic/{path.name}": file_hash(path) for path in write_datasets(datasets, folder, progress)}
+            manifest = self._withdraw(self.manifest(), ("synthetic/", "report.html"))
         record = SynthesisRecord(datasets=len(datasets), rows=datasets.rows, seed=datasets.seed)
-        update = {"synthesis": record, "files": kept | self._hashes(*names)}
-        self._write_manifest(manifest.model_copy(update=update))
+        self._write_manifest(manifest.model_copy(update={"synthesis": record, "files": manifest.files | hashes}))
 
     def write_report(self, html: str) -> Path:
         """Add the report, replacing one that is there."""
@@ -263,15 +285,31 @@ class Release:
     def _hashes(self, *names: str) -> dict[str, str]:
         return {name: file_hash(self.folder / name) for name in names}
 
-    def _drop(self, manifest: Manifest, *prefixes: str) -> None:
-        for name in manifest.files:
-            if name.startswith(prefixes):
-                (self.folder / name).unlink(missing_ok=True)
+    def _withdraw(self, manifest: Manifest, prefixes: tuple[str, ...]) -> Manifest:
+        """Take files off the manifest first and off the disk then: at no moment does it list what is not there."""
+        gone = [name for name in manifest.files if name.startswith(prefixes)]
+        if not gone:
+            return manifest
+        update: dict[str, Any] = {
+            "files": {k: v for k, v in manifest.files.items() if k not in gone},
+            "synthesis": None,
+        }
+        if "posterior.npz" in gone:
+            update["posterior"] = None
+        manifest = manifest.model_copy(update=update)
+        self._write_manifest(manifest)
+        for name in gone:
+            self._path(name).unlink(missing_ok=True)
+        with suppress(OSError):  # not there, or it holds something of the user's
+            (self.folder / "synthetic").rmdir()
+        return manifest
 
     def _write_manifest(self, manifest: Manifest) -> None:
         content = manifest.model_dump(mode="json")
         content["files"] = dict(sorted(content["files"].items()))
-        _write(self.folder / MANIFEST, (json.dumps(content, indent=1, ensure_ascii=True) + "\n").encode())
+        _write(
+            self.folder / MANIFEST, (json.dumps(content, indent=1, ensure_ascii=True, allow_nan=False) + "\n").encode()
+        )
 
 
 def file_hash(path: Path) -> str:
@@ -288,12 +326,14 @@ def damage(release: Release) -> list[str]:
         path = release.folder / name
         if not path.is_file():
             findings.append(f"{name} is missing.")
-        elif path.is_symlink() or file_hash(path) != expected:
+        elif file_hash(path) != expected:
             findings.append(f"{name} was changed after it was written.")
     listed = {*manifest.files, MANIFEST}
     for path in sorted(release.folder.rglob("*")):
         name = path.relative_to(release.folder).as_posix()
-        if path.is_file() and name not in listed and not name.startswith("manifest.json.sig"):
+        if path.is_symlink():
+            findings.append(f"{name} is a symbolic link; a release holds plain files only.")
+        elif not path.is_dir() and name not in listed and not name.startswith("manifest.json.sig"):
             findings.append(f"{name} is not listed in the manifest.")
     if findings:
         return findings
@@ -322,27 +362,52 @@ def _contradictions(release: Release, manifest: Manifest) -> list[str]:
     return findings
 
 
-def _read_theta(path: Path, parameters: int) -> np.ndarray:
-    """Read the draws; the header's shape is checked against the file's size before anything is allocated."""
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _read_table(content: bytes, name: str, rows: int) -> pa.Table:
+    """Read a Parquet file that must hold so many rows; checked before anything is unpacked."""
     try:
-        with zipfile.ZipFile(path) as archive, archive.open("theta.npy") as member:
+        if pq.read_metadata(pa.BufferReader(content)).num_rows != rows:
+            raise ReleaseError(f"{name} does not hold the {rows:,} rows it should. Get a fresh copy.")
+        return pq.read_table(pa.BufferReader(content))
+    except (OSError, ValueError, pa.ArrowException):
+        raise ReleaseError(f"{name} is not readable: truncated or edited. Get a fresh copy.") from None
+
+
+# What a damaged zip archive or array header makes zipfile and NumPy raise.
+_DAMAGED = (
+    OSError,
+    ValueError,
+    KeyError,
+    EOFError,
+    RuntimeError,
+    OverflowError,
+    zipfile.BadZipFile,
+    zlib.error,
+    tokenize.TokenError,
+)
+
+
+def _read_theta(content: bytes, parameters: int) -> np.ndarray:
+    """Read the draws; what the headers claim is checked against the file's true size before anything is allocated."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive, archive.open("theta.npy") as member:
+            entry = archive.getinfo("theta.npy")
             np.lib.format.read_magic(member)
             shape, fortran, dtype = np.lib.format.read_array_header_1_0(member)
-            size = archive.getinfo("theta.npy").file_size
-            expected = int(np.prod(shape, dtype=np.int64)) * 8
-            if (
-                len(shape) != 3
-                or shape[2] != parameters
-                or dtype != np.float64
-                or fortran
-                or not 0 <= size - expected < 4096
-            ):
-                raise ValueError
-            return np.frombuffer(member.read(expected), np.float64).reshape(shape)
-    except FileNotFoundError:
-        raise ReleaseError(f"{path} is missing. Get a complete copy of the release.") from None
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
-        raise ReleaseError(f"{path} is not a posterior of this model: truncated or edited. Get a fresh copy.") from None
+            plain = entry.compress_type == zipfile.ZIP_STORED and dtype == np.float64 and not fortran
+            if not plain or len(shape) != 3 or shape[2] != parameters or min(shape) < 1:
+                raise ValueError("not an array of draws")
+            values = math.prod(shape) * 8
+            if values > len(content) or not 0 <= entry.file_size - values < 4096:
+                raise ValueError("the sizes contradict each other")
+            return np.frombuffer(member.read(values), np.float64).reshape(shape)
+    except _DAMAGED:
+        raise ReleaseError(
+            "posterior.npz is not a posterior of this model: truncated or edited. Get a fresh copy."
+        ) from None
 
 
 def _npz(arrays: dict[str, np.ndarray]) -> bytes:

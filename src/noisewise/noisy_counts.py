@@ -145,9 +145,11 @@ class NoisyCounts:
         try:
             numbers = np.asarray(table["measurement"])
             count = int(numbers.max()) + 1 if len(numbers) else 0
+            if count > len(numbers):
+                raise ValueError("a measurement without a cell")
             parts = [table.filter(pc.equal(table["measurement"], number)) for number in range(count)]
             measurements = tuple(_measurement(part, schema) for part in parts)
-        except (KeyError, IndexError, ValueError, pa.ArrowException):
+        except (KeyError, IndexError, ValueError, TypeError, pa.ArrowException):
             raise ReleaseError(
                 "The noisy counts do not have the expected columns and sizes. Get a fresh copy."
             ) from None

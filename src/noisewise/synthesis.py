@@ -5,26 +5,30 @@ number i is drawn from a random stream of its own, derived from the seed and i: 
 in another process, for any one dataset alone, and whatever the order.
 """
 
+import os
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import overload
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from jaxtyping import Float, Integer
 
 from noisewise.errors import FitError, ReleaseError
-from noisewise.model.maxent import MaxEnt
+from noisewise.model.sampling import draw_rows
 from noisewise.posterior.result import Posterior
 from noisewise.progress import Progress, silent
-from noisewise.schema import Schema
+from noisewise.schema import Categorical, Column, Schema
 from noisewise.workload import Marginal
 
+MAX_WORKERS = 4  # more threads wait for each other
+MAX_SEED = 2**128  # what NumPy's seed sequence takes in full
 
-class SyntheticDatasets(Sequence[pa.Table]):
+
+class SyntheticDatasets(Sequence):  # type: ignore[type-arg]  # with it, run-time type checkers would draw datasets
     """m synthetic datasets, each an Arrow table that is made (or read) only when it is asked for.
 
     Categorical columns come dictionary-encoded with all of the schema's levels, numeric ones as the
@@ -112,6 +116,8 @@ class StoredDatasets(SyntheticDatasets):
     """One Parquet file per dataset."""
     schema: Schema
     """The public schema."""
+    rows: int
+    """Rows of each dataset."""
     original_rows: int
     """Rows of the confidential table; public."""
     marginals: tuple[Marginal, ...]
@@ -119,25 +125,38 @@ class StoredDatasets(SyntheticDatasets):
     warnings: tuple[str, ...] = ()
     """What the posterior's verdict has against it."""
 
-    @cached_property
-    def rows(self) -> int:  # type: ignore[override]
-        """Rows of each dataset."""
-        return int(pq.read_metadata(self.paths[0]).num_rows)
-
     def __len__(self) -> int:
         return len(self.paths)
 
     def table(self, number: int) -> pa.Table:
-        """Read dataset `number`; its columns must be the schema's."""
+        """Read dataset `number`; its rows and columns must be those the release speaks of."""
+        path = self.paths[number]
         try:
-            table = pq.read_table(self.paths[number])
-        except (OSError, pa.ArrowException):
-            raise ReleaseError(
-                f"Cannot read {self.paths[number].name}. Run `noisewise verify` on the release."
-            ) from None
+            if pq.read_metadata(path).num_rows != self.rows:
+                raise ReleaseError(f"{path.name} does not hold {self.rows:,} rows. Get a fresh copy of the release.")
+            table = pq.read_table(path)
+        except (OSError, ValueError, pa.ArrowException):
+            raise ReleaseError(f"Cannot read {path.name}. Run `noisewise verify` on the release.") from None
         if tuple(table.column_names) != self.schema.names:
-            raise ReleaseError(f"{self.paths[number].name} does not have the schema's columns. Get a fresh copy.")
-        return table
+            raise ReleaseError(f"{path.name} does not have the schema's columns. Get a fresh copy of the release.")
+        arrays = [_declared(table[column.name], column, path.name) for column in self.schema.columns]
+        return pa.table(arrays, names=table.column_names)
+
+
+def _declared(values: pa.ChunkedArray, column: Column, file: str) -> pa.ChunkedArray:
+    """A column read from Parquet in the type it was drawn in: Parquet brings back no dictionary of integers."""
+    levels = column.declared_values()
+    kind = values.type.value_type if pa.types.is_dictionary(values.type) else values.type
+    if kind != levels.type:
+        raise ReleaseError(
+            f"Column {column.name!r} of {file} holds {kind} and the schema says {levels.type}. Get a fresh copy."
+        )
+    if not isinstance(column, Categorical):
+        return values
+    codes = pc.index_in(values.cast(kind), value_set=levels).combine_chunks()
+    if codes.null_count > values.null_count:
+        raise ReleaseError(f"Column {column.name!r} of {file} holds a value that the schema does not have.")
+    return pa.chunked_array([pa.DictionaryArray.from_arrays(codes, levels, ordered=column.ordered)])
 
 
 def synthesize(
@@ -162,6 +181,8 @@ def synthesize(
         )
     if datasets < 1 or rows < 1:
         raise FitError(f"datasets={datasets} and rows={rows} must both be at least 1.")
+    if not 0 <= seed < MAX_SEED:
+        raise FitError(f"seed={seed} must be a whole number from 0 to 2**128 - 1.")
     if datasets > available:
         raise FitError(
             f"{datasets} datasets need as many posterior draws and there are {available}. "
@@ -172,61 +193,24 @@ def synthesize(
     return DrawnDatasets(posterior=posterior, rows=rows, seed=seed, chosen=chosen)
 
 
-def draw_rows(
-    model: MaxEnt, theta: Float[np.ndarray, " parameters"], rows: int, stream: np.random.Generator
-) -> Integer[np.ndarray, "rows columns"]:
-    """Independent rows of level codes from the model, clique by clique down the junction tree."""
-    tree = model.tree
-    log_conditionals, _ = model.log_conditionals(theta)
-    codes = np.zeros((rows, len(tree.sizes)), np.int32, order="F")
-    for i, log_conditional in enumerate(log_conditionals):
-        separator, residual = tree.separators[i], tree.residuals[i]
-        axes = [tree.cliques[i].index(c) for c in (*separator, *residual)]
-        ordered = np.transpose(np.exp(log_conditional), axes).reshape(_size(tree.shape(separator)), -1)
-        given = _ravel(codes, separator, tree.shape(separator))
-        drawn = _draw(ordered, given, stream.random(rows))
-        for column, values in zip(residual, np.unravel_index(drawn, tree.shape(residual)), strict=True):
-            codes[:, column] = values
-    return codes
-
-
-def _draw(
-    conditionals: Float[np.ndarray, "given values"],
-    given: Integer[np.ndarray, " rows"],
-    uniforms: Float[np.ndarray, " rows"],
-) -> Integer[np.ndarray, " rows"]:
-    """Invert each row's conditional distribution function by one binary search over all of them at once.
-
-    Distribution function g is shifted by g, so that the functions follow each other and g + u falls into its own.
-    """
-    count, size = conditionals.shape
-    cumulative = np.cumsum(conditionals, axis=1)
-    cumulative /= cumulative[:, -1:]
-    shifted = (cumulative + np.arange(count)[:, None]).reshape(-1)
-    position = np.searchsorted(shifted, given + uniforms, side="right")
-    return np.minimum(position - given * size, size - 1)
-
-
-def _ravel(codes: np.ndarray, columns: tuple[int, ...], shape: tuple[int, ...]) -> Integer[np.ndarray, " rows"]:
-    flat = np.zeros(len(codes), np.int64)
-    for column, size in zip(columns, shape, strict=True):
-        flat = flat * size + codes[:, column]
-    return flat
-
-
-def _size(shape: tuple[int, ...]) -> int:
-    return int(np.prod(shape, dtype=np.int64))
-
-
 def write_datasets(datasets: SyntheticDatasets, folder: Path, progress: Progress = silent) -> list[Path]:
-    """Write each dataset to a Parquet file of its own, one in memory at a time."""
+    """Write each dataset to a Parquet file of its own, a few at a time, one per processor.
+
+    Memory does not grow with the number of datasets, and the bytes do not depend on who drew which.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     digits = max(3, len(str(len(datasets) - 1)))
-    paths = []
-    for number in range(len(datasets)):
-        progress("drawing datasets", number, len(datasets))
-        path = folder / f"dataset-{number:0{digits}d}.parquet"
-        pq.write_table(datasets.table(number), path, compression="zstd", use_dictionary=True)
-        paths.append(path)
-    progress("drawing datasets", len(datasets), len(datasets))
+    paths = [folder / f"dataset-{number:0{digits}d}.parquet" for number in range(len(datasets))]
+    with ThreadPoolExecutor(min(MAX_WORKERS, os.cpu_count() or 1)) as pool:
+        try:
+            written = pool.map(lambda number: _write(datasets, number, paths[number]), range(len(paths)))
+            for done, _ in enumerate(written):
+                progress("drawing datasets", done + 1, len(paths))
+        except BaseException:
+            pool.shutdown(cancel_futures=True)  # an interruption does not wait for what has not begun
+            raise
     return paths
+
+
+def _write(datasets: SyntheticDatasets, number: int, path: Path) -> None:
+    pq.write_table(datasets.table(number), path, compression="zstd", use_dictionary=True)

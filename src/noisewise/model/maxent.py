@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from noisewise.errors import ModelError
 from noisewise.model.junction_tree import Columns, JunctionTree, junction_tree
 
 Array = Any  # NumPy or JAX: the same code runs on both
@@ -56,6 +57,11 @@ class MaxEnt:
     @classmethod
     def of(cls, sizes: Sequence[int], marginals: Sequence[Columns]) -> "MaxEnt":
         """Build the model; the same marginal may be listed more than once, in any column order."""
+        for marginal in marginals:
+            if not marginal or len(set(marginal)) < len(marginal) or not set(marginal) <= set(range(len(sizes))):
+                raise ModelError(
+                    f"The marginal {list(marginal)} must name some of the columns 0 to {len(sizes) - 1}, each once."
+                )
         return cls(tree=junction_tree(sizes, marginals), marginals=tuple(tuple(m) for m in marginals))
 
     @cached_property
@@ -145,20 +151,30 @@ class MaxEnt:
         Given its separator's count, a clique's counts are multinomial; the normal with the same mean and
         covariance is δ(s, r) = δ(s) p(r|s) + √p(s) (√p(r|s) z(s, r) - p(r|s) Σ √p(r'|s) z(s, r')).
         Over independent standard normals z the result has exactly the covariance Σ(θ) of one row's cell indicators.
+        Roots are taken as half the logarithm: the derivative of √p is infinite where p is too small for a double.
         """
         conditionals, _ = self.log_conditionals(theta, xp)
-        tables: list[Array] = []
+        log_tables: list[Array] = []
         deviations: list[Array] = []
         for i, log_conditional in enumerate(conditionals):
             p = xp.exp(log_conditional)
-            above = self._from_parent(i, tables)
-            weighted = xp.sqrt(p) * normals[i]
+            log_above = self._log_above(i, log_tables, xp)
+            weighted = xp.exp(0.5 * log_conditional) * normals[i]
             residual = _axes(self.tree.cliques[i], self.tree.residuals[i])
-            own = xp.sqrt(above) * (weighted - p * weighted.sum(residual, keepdims=True))
+            own = xp.exp(0.5 * log_above) * (weighted - p * weighted.sum(residual, keepdims=True))
             inherited = p * self._from_parent(i, deviations) if self.tree.parents[i] is not None else 0.0
             deviations.append(inherited + own)
-            tables.append(p * above)
+            log_tables.append(log_conditional + log_above)
         return deviations
+
+    def _log_above(self, i: int, log_tables: list[Array], xp: Any) -> Array:
+        """The logarithm of the separator's probabilities, with axes for clique i; 0 for a root."""
+        parent = self.tree.parents[i]
+        if parent is None:
+            return xp.zeros(())
+        clique, separator = self.tree.cliques[parent], self.tree.separators[i]
+        summed = _log_sum_exp(log_tables[parent], _axes(clique, _without(clique, separator)), xp)
+        return _expand(summed, separator, self.tree.cliques[i])
 
     def split(self, flat: Array, xp: Any = np) -> list[Array]:
         """Cut a vector over all clique cells into clique tables."""

@@ -10,10 +10,16 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
+from noisewise.errors import FitError
 from noisewise.model.maxent import MaxEnt
 from noisewise.posterior.problem import Problem
+
+# The cells of a marginal add up to n, so nΣ is singular and the noise alone bounds the covariance from below. At
+# this multiple of n the condition number is 10¹² and four digits of the log density are left.
+SMALLEST_VARIANCE = 1e-12
 
 
 class DenseData(NamedTuple):
@@ -34,6 +40,12 @@ class DenseData(NamedTuple):
 def dense_data(problem: Problem) -> DenseData:
     """The observed cells of a problem as JAX arrays."""
     kept = problem.observed.nonzero()[0]
+    least = float(np.sqrt(problem.noise_variance[kept].min(initial=np.inf)))
+    if least**2 < SMALLEST_VARIANCE * problem.rows:
+        raise FitError(
+            f"The noise has stddev {least:g}, too small beside {problem.rows:,} rows for double precision. "
+            f"Give a stddev of {np.sqrt(SMALLEST_VARIANCE * problem.rows):.1g} or more."
+        )
     return DenseData(
         noisy=jnp.asarray(problem.noisy[kept]),
         noise_variance=jnp.asarray(problem.noise_variance[kept]),

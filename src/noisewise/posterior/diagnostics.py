@@ -65,7 +65,7 @@ def _generalised_pareto_shape(excess: Float[np.ndarray, " tail"]) -> float:
     return (size * estimate + 10 * 0.5) / (size + 10)
 
 
-def _split(draws: Draws) -> Draws:
+def _split(draws: Draws) -> Float[np.ndarray, "halves half quantities"]:
     half = draws.shape[1] // 2
     return np.concatenate([draws[:, :half], draws[:, draws.shape[1] - half :]], axis=0)
 
@@ -113,7 +113,8 @@ def _ess(draws: Draws) -> Quantities:
     kept = np.arange(count)[:, None] < np.maximum(stop, 1)
     monotone = np.minimum.accumulate(np.where(kept, sums, np.inf), axis=0)
     total = np.where(kept, monotone, 0).sum(0)
-    tail = np.maximum(np.take_along_axis(pairs[:, 0], stop[None], axis=0)[0], 0)
+    even, positive = (np.take_along_axis(of, stop[None], axis=0)[0] for of in (pairs[:, 0], sums > 0))
+    tail = np.where(positive, even, np.maximum(even, 0))  # still positive where the lags ran out
     time = np.maximum(2 * total - 1 + tail, 1 / math.log10(chains * length))
     return np.where(constant, float(chains * length), chains * length / time)
 

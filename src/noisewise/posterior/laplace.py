@@ -52,6 +52,8 @@ def laplace_draws(
             f"Laplace() works on dense matrices of up to {MAX_DENSE_CELLS:,} cells and this workload has "
             f"{problem.model.cells:,}. Use another method, or measure fewer or smaller marginals."
         )
+    if seed < 0:
+        raise FitError(f"seed={seed} must not be negative.")
     data, model = dense.dense_data(problem), problem.model
     progress("climbing to the mode", 0, 0)
     mode, decrement = find_mode(
@@ -60,7 +62,7 @@ def laplace_draws(
         lambda theta: np.asarray(dense.hessian(theta, model, data)),
         progress,
     )
-    values, vectors = np.linalg.eigh(-np.asarray(dense.hessian(mode, model, data)))
+    values, vectors = _eigen(-np.asarray(dense.hessian(mode, model, data)))
     floor = 1 / problem.prior.stddev**2
     definite = bool(values.min() > 0)
     scales = 1 / np.sqrt(np.maximum(values, floor) if not definite else values)
@@ -68,8 +70,8 @@ def laplace_draws(
     draws = mode + (normals * scales) @ vectors.T
     progress("judging the approximation", 0, 0)
     log_density = np.asarray(dense.log_densities(draws, model, data))
-    k = pareto_k(log_density + 0.5 * (normals**2).sum(1)) if np.isfinite(log_density).all() else np.inf
-    return draws[None], _verdict(k, decrement, definite, float(values.min()))
+    log_weights = log_density + 0.5 * (normals**2).sum(1)
+    return draws[None], _verdict(log_weights, decrement, definite, float(values.min()))
 
 
 def find_mode(
@@ -99,7 +101,10 @@ def _climb(
     """Damped steps C⁻¹g until the promised gain gᵀC⁻¹g/2 is below `enough`."""
     value, gradient, _ = scoring(point)
     if not np.isfinite(value):
-        raise FitError("The posterior density is not finite at the start. Check the noisy counts and their noise.")
+        raise FitError(
+            "The posterior density cannot be computed at the start: the noise is too small beside the counts for "
+            "double precision, or a noisy count is not a number. Check the noisy counts and their stddev."
+        )
     damping = 1e-2
     matrix = curvature(point)
     promised = _gain(matrix, gradient)
@@ -110,7 +115,7 @@ def _climb(
         scaled = matrix + damping * np.diag(np.diag(matrix))
         candidate = point + np.linalg.solve(scaled, gradient)
         new_value, new_gradient, _ = scoring(candidate)
-        if np.isfinite(new_value) and new_value > value:
+        if np.isfinite(new_value) and np.isfinite(new_gradient).all() and new_value > value:
             point, value, gradient = candidate, new_value, new_gradient
             matrix = curvature(point)
             promised = _gain(matrix, gradient)
@@ -128,15 +133,26 @@ def _gain(matrix: Matrix, gradient: Vector) -> float:
 
 def _positive(matrix: Matrix) -> Matrix:
     """The symmetric matrix with eigenvalues |λ|, at least 1e-6: descends from saddles instead of climbing them."""
-    values, vectors = np.linalg.eigh(matrix)
+    values, vectors = _eigen(matrix)
     return np.asarray((vectors * np.maximum(np.abs(values), 1e-6)) @ vectors.T)
+
+
+def _eigen(matrix: Matrix) -> tuple[Vector, Matrix]:
+    if not np.isfinite(matrix).all():
+        raise FitError(
+            "The curvature of the posterior cannot be computed in double precision. Check the noisy counts and their "
+            "stddev, or use a prior with a smaller stddev."
+        )
+    values, vectors = np.linalg.eigh(matrix)
+    return values, vectors
 
 
 def _as_numpy(terms: tuple[Any, Any, Any]) -> tuple[float, Vector, Matrix]:
     return float(terms[0]), np.asarray(terms[1]), np.asarray(terms[2])
 
 
-def _verdict(k: float, decrement: float, definite: bool, smallest: float) -> Verdict:
+def _verdict(log_weights: Float[np.ndarray, " draws"], decrement: float, definite: bool, smallest: float) -> Verdict:
+    k, share = (pareto_k(log_weights), _share(log_weights)) if np.isfinite(log_weights).all() else (np.inf, 0.0)
     reasons = []
     if decrement > 1e-3:
         reasons.append(f"The mode was not reached: another step still promises {decrement:.2g} in log density.")
@@ -154,5 +170,16 @@ def _verdict(k: float, decrement: float, definite: bool, smallest: float) -> Ver
         else "Laplace's approximation is not to be trusted here."
     )
     finite_k = float(k) if np.isfinite(k) else float(np.sign(k) * 99)
-    numbers = {"pareto_k": finite_k, "gain_left": decrement, "smallest_curvature": smallest}
+    numbers = {
+        "pareto_k": finite_k,
+        "effective_share": share,
+        "gain_left": decrement,
+        "smallest_curvature": smallest,
+    }
     return Verdict(trusted=trusted, summary=summary, reasons=tuple(reasons), numbers=numbers)
+
+
+def _share(log_weights: Float[np.ndarray, " draws"]) -> float:
+    """Share of the draws that are left when they are weighted to the posterior: (Σw)² / (draws · Σw²)."""
+    weights = np.exp(log_weights - log_weights.max())
+    return float(weights.sum() ** 2 / (len(weights) * (weights**2).sum()))

@@ -10,9 +10,11 @@ import numpy as np
 from jaxtyping import Float
 from pydantic import BaseModel, ConfigDict
 
-from noisewise.errors import ReleaseError
+from noisewise.errors import ModelError, ReleaseError
 from noisewise.model.maxent import MaxEnt
 from noisewise.noisy_counts import NoisyCounts
+
+MAX_TREE_CELLS = 20_000_000  # a table of them takes 160 MB, and a few are needed at a time
 
 
 class Verdict(BaseModel):
@@ -82,7 +84,14 @@ class Posterior:
 
 
 def model_of(noisy_counts: NoisyCounts) -> MaxEnt:
-    """The maximum-entropy model of the measured marginals."""
+    """The maximum-entropy model of the measured marginals; one that would not fit in memory is refused."""
     schema = noisy_counts.schema
     marginals = [tuple(schema.index(name) for name in marginal) for marginal in noisy_counts.marginals]
-    return MaxEnt.of(schema.sizes, marginals)
+    model = MaxEnt.of(schema.sizes, marginals)
+    if model.tree.cells > MAX_TREE_CELLS:
+        tied = [schema.names[column] for column in model.tree.largest_clique]
+        raise ModelError(
+            f"The marginals tie {tied} together, and the model's tables have {model.tree.cells:,} cells in all, more "
+            f"than {MAX_TREE_CELLS:,}. Leave out a marginal that closes a ring, or declare fewer levels."
+        )
+    return model
