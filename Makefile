@@ -11,7 +11,7 @@ export OPENBLAS_NUM_THREADS := 1
 export PYTHONPATH := $(CURDIR)/src
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow check format docs bench reproduce clean lock
+.PHONY: help setup demo test test-slow check format docs bench reproduce reproduce-full clean lock
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -22,7 +22,7 @@ $(VENV)/.ready: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "noisewise needs Python 3.11 or later; $(PYTHON) is older. Try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[holder,dev]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[holder,dev,experiments]"
 	@touch $@
 
 demo: setup  ## Run the built-in example through every stage (about half a minute)
@@ -52,7 +52,10 @@ bench: setup  ## Measure speed and memory, side by side
 	$(BIN)/python -m benchmarks
 
 reproduce: setup  ## Run the experiments, reduced, and write their tables
-	$(BIN)/python -m experiments
+	$(BIN)/python -m experiments --repeats 20
+
+reproduce-full: setup  ## Run the experiments at their published size
+	$(BIN)/python -m experiments --repeats 100
 
 lock: setup  ## Write the versions that are installed now into constraints.txt
 	$(BIN)/python -m pip list --format freeze --exclude-editable --exclude pip --exclude setuptools --exclude noisewise > constraints.txt

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from experiments.seeded_noise import SeededNoise
 from noisewise.analysis import analyze, glm
 from noisewise.demo import FAMILY, FORMULA, TRUTH, compare, demo_schema, demo_table
 from noisewise.noisy_counts import NoisyCounts
@@ -13,7 +14,6 @@ from noisewise.privacy.budget import Budget
 from noisewise.privacy.measure import measure_with_insecure_noise_for_tests
 from noisewise.synthesis import synthesize
 from noisewise.workload import Workload
-from seeded_noise import SeededNoise
 
 
 @dataclass(frozen=True, kw_only=True)
