@@ -128,7 +128,7 @@ class Pooled:
     def wald_test(
         self,
         hypothesis: str | Sequence[str] | Float[ndarray, "constraints terms"],
-        values: float | Sequence[float] = 0.0,
+        values: float | Sequence[float] | Float[ndarray, " constraints"] = 0.0,
         method: WaldMethod | None = None,
     ) -> JointTest:
         """Test several combinations at once: names of terms or of a column, or a matrix of constraints.
