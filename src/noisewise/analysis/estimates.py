@@ -68,6 +68,32 @@ def check_estimates(estimates: Estimates, max_left_out: float) -> None:
             )
 
 
+def combined(estimates: Estimates, names: tuple[str, ...], weights: Float[ndarray, "combinations terms"]) -> Estimates:
+    """Linear combinations of the terms; a dataset that lacks a term lacks the combinations with it."""
+    needed = weights != 0
+    about = {
+        name: tuple(
+            dict.fromkeys(v for t in np.flatnonzero(row) for v in estimates.variables.get(estimates.terms[t], ()))
+        )
+        for name, row in zip(names, needed, strict=True)
+    }
+    return Estimates(
+        terms=names,
+        values=estimates.values @ weights.T,
+        covariances=weights @ estimates.covariances @ weights.T,
+        used=np.stack([estimates.used[:, row].all(axis=1) for row in needed], axis=1),
+        left_out=estimates.left_out,
+        notes=estimates.notes,
+        variables={name: columns for name, columns in about.items() if columns},
+        title=f"Combinations of: {estimates.title}" if estimates.title else "",
+    )
+
+
+def counted(masks: Mapping[str, Bool[ndarray, "datasets terms"]]) -> dict[str, int]:
+    """For each reason the number of datasets in which it left something out; reasons without any are dropped."""
+    return {reason: int(mask.any(axis=1).sum()) for reason, mask in masks.items() if mask.any()}
+
+
 def spread_summary(counts: Sequence[int]) -> str:
     """'12' or '9 to 14', for counts that differ by dataset."""
     low, high = min(counts), max(counts)

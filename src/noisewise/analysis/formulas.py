@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from numpy import ndarray
 
+from noisewise.analysis.estimates import spread_summary
 from noisewise.analysis.rows import WeightedRows, expand
 from noisewise.errors import AnalysisError, did_you_mean
 
@@ -73,9 +74,7 @@ def variables_of_terms(parsed: Parsed, terms: tuple[str, ...], spec: Any) -> dic
     return variables
 
 
-def designs(
-    parsed: Parsed, rows: list[WeightedRows], weights: str | None = None
-) -> tuple[list[Design], Any, bool]:
+def designs(parsed: Parsed, rows: list[WeightedRows], weights: str | None = None) -> tuple[list[Design], Any, bool]:
     """Design matrices, the specification of their columns, and whether rows had to be written out.
 
     `weights` names a column of prior weights.
@@ -205,3 +204,11 @@ def codes_of(frame: "pd.DataFrame", column: str) -> tuple[Int[ndarray, " distinc
         return values.to_numpy().astype(int), ("False", "True")
     distinct, codes = np.unique(values.to_numpy(), return_inverse=True)
     return codes, tuple(f"{value:g}" for value in distinct)
+
+
+def missing_note(rows: list[WeightedRows]) -> tuple[str, ...]:
+    """How many rows were set aside for a missing value; nothing if none was."""
+    missing = [count for part in rows for count in part.missing]
+    if not any(missing):
+        return ()
+    return (f"Rows set aside because a variable is missing: {spread_summary(missing)} per dataset.",)

@@ -1,16 +1,24 @@
 """Generalized linear models by formula, on distinct rows, for all datasets together."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from numpy import ndarray
 
-from noisewise.analysis.estimates import Estimates, Estimator, spread_summary
+from noisewise.analysis.estimates import Estimates, Estimator, counted
 from noisewise.analysis.families import describe, family_of
-from noisewise.analysis.formulas import Design, Parsed, designs, outcome_values, parse, variables_of_terms
+from noisewise.analysis.formulas import (
+    Design,
+    Parsed,
+    designs,
+    missing_note,
+    outcome_values,
+    parse,
+    variables_of_terms,
+)
 from noisewise.analysis.irls import Fits, Problem, fit_many
 from noisewise.analysis.remedies import DropHugeVariances, Remedy, RidgeBootstrap
 from noisewise.analysis.rows import weighted_rows
@@ -51,10 +59,9 @@ class Glm(Estimator):
         terms = made[0].terms
         parts = [self._fit_design(design, family, first) for first, design in _numbered(made)]
         estimates = _joined(terms, parts)
-        missing = [count for part in rows for count in part.missing]
         return replace(
             estimates,
-            notes=(*_notes(labels, missing, written_out, self.weights), *estimates.notes),
+            notes=(*_notes(labels, written_out, self.weights), *missing_note(rows), *estimates.notes),
             variables=variables_of_terms(parsed, terms, spec),
             title=f"Generalized linear model: {self.formula} ({describe(family)})",
         )
@@ -144,21 +151,17 @@ def with_weights(parsed: Parsed, weights: str | None) -> tuple[str, ...]:
     return parsed.columns if weights is None or weights in parsed.columns else (*parsed.columns, weights)
 
 
-def _notes(
-    labels: tuple[str, ...], missing: Sequence[int], written_out: bool, weights: str | None
-) -> tuple[str, ...]:
+def _notes(labels: tuple[str, ...], written_out: bool, weights: str | None) -> tuple[str, ...]:
     notes = [f"Rows weighted by {weights!r} (prior weights)."] if weights else []
     if labels:
         notes.append(f"Outcome: {labels[0]} = {labels[2]!r}, against {labels[1]!r}.")
-    if any(missing):
-        notes.append(f"Rows set aside because a variable is missing: {spread_summary(missing)} per dataset.")
     if written_out:
         notes.append("A term depends on the whole column (scale, center, …); it was computed within each dataset.")
     return tuple(notes)
 
 
 def _estimates(terms: tuple[str, ...], fits: Fits) -> Estimates:
-    left_out = _counted({EMPTY: ~fits.estimable, INFINITE: fits.estimable & ~fits.finite})
+    left_out = counted({EMPTY: ~fits.estimable, INFINITE: fits.estimable & ~fits.finite})
     return Estimates(
         terms=terms,
         values=fits.values,
@@ -168,17 +171,13 @@ def _estimates(terms: tuple[str, ...], fits: Fits) -> Estimates:
     )
 
 
-def _counted(masks: Mapping[str, Bool[ndarray, "datasets terms"]]) -> dict[str, int]:
-    return {reason: int(mask.any(axis=1).sum()) for reason, mask in masks.items() if mask.any()}
-
-
 def _without_huge(estimates: Estimates, fits: Fits, threshold: float) -> Estimates:
     huge = fits.estimable & ((estimates.variances >= threshold) | ~fits.finite)
     reason = f"an estimate's variance is {threshold:g} or more"
     return replace(
         estimates,
         used=fits.estimable & ~huge,
-        left_out=_counted({EMPTY: ~fits.estimable, reason: huge}),
+        left_out=counted({EMPTY: ~fits.estimable, reason: huge}),
         notes=(f"Remedy for empty cells: estimates with a variance of {threshold:g} or more are left out.",),
     )
 

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from noisewise.analysis.estimates import Estimates
+from noisewise.analysis.estimates import Estimates, combined
 from noisewise.analysis.joint_tests import JointTest, WaldMethod, joint_method
 from noisewise.analysis.pooling import FullySynthetic, FullySyntheticNormal, PooledEstimate, PoolingRule
 from noisewise.analysis.support import Support
@@ -125,6 +125,16 @@ class Pooled:
 
         return pd.DataFrame(self._covariance[0], index=list(self.terms), columns=list(self.terms))
 
+    @property
+    def covariance_fallback(self) -> str:
+        """What `cov_params` had to do where the pooled matrix is not a covariance matrix; empty if nothing."""
+        if not self._covariance[1]:
+            return ""
+        return (
+            "the pooled covariance matrix was not positive definite: cov_params() has the pooled variances with the "
+            "correlations between datasets"
+        )
+
     def wald_test(
         self,
         hypothesis: str | Sequence[str] | Float[ndarray, "constraints terms"],
@@ -148,6 +158,35 @@ class Pooled:
         covariances = constraints @ self.estimates.covariances[complete] @ constraints.T
         chosen = method or joint_method(distances, covariances)
         return chosen.test(distances, covariances, rows=self.rows, original_rows=self.original_rows)
+
+    def linear(self, combinations: Mapping[str, Mapping[str, float]]) -> "Pooled":
+        """Pool linear combinations of the terms: `linear({"sum": {"a": 1, "b": 1}})`.
+
+        Each combination is formed within every dataset that has all its terms, and then pooled by the same rule.
+        """
+        from noisewise.analysis.analyze import pool
+
+        weights = np.zeros((len(combinations), len(self.terms)))
+        for row, parts in enumerate(combinations.values()):
+            for term, weight in parts.items():
+                weights[row, self._position(term)] = weight
+        return pool(
+            combined(self.estimates, tuple(combinations), weights),
+            rule=self.rule,
+            rows=self.rows,
+            original_rows=self.original_rows,
+            support=self.support,
+            warnings=self.warnings,
+        )
+
+    def difference(self, first: str, second: str) -> "Pooled":
+        """The difference of two terms, such as two means: first less second."""
+        return self.linear({f"{first} - {second}": {first: 1.0, second: -1.0}})
+
+    def _position(self, term: str) -> int:
+        if term not in self.terms:
+            raise AnalysisError(f"The result has no term {term!r}. {did_you_mean(term, self.terms)}")
+        return self.terms.index(term)
 
     def terms_of(self, name: str) -> tuple[str, ...]:
         """The terms of one column: itself, or the levels it is coded in."""
