@@ -13,6 +13,7 @@ from typing import overload
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from jaxtyping import Float, Integer
 
@@ -20,7 +21,7 @@ from noisewise.errors import FitError, ReleaseError
 from noisewise.model.maxent import MaxEnt
 from noisewise.posterior.result import Posterior
 from noisewise.progress import Progress, silent
-from noisewise.schema import Schema
+from noisewise.schema import Categorical, Schema
 from noisewise.workload import Marginal
 
 
@@ -137,7 +138,22 @@ class StoredDatasets(SyntheticDatasets):
             ) from None
         if tuple(table.column_names) != self.schema.names:
             raise ReleaseError(f"{self.paths[number].name} does not have the schema's columns. Get a fresh copy.")
-        return table
+        return _with_levels(table, self.schema, self.paths[number].name)
+
+
+def _with_levels(table: pa.Table, schema: Schema, name: str) -> pa.Table:
+    """Categories with all of the schema's levels: Parquet forgets those of integers, and may forget unused ones."""
+    for position, column in enumerate(schema.columns):
+        if isinstance(column, Categorical):
+            levels = column.declared_values()
+            values = table.column(position)
+            plain = values.cast(levels.type)
+            codes = pc.index_in(plain, levels)
+            if codes.null_count > values.null_count:
+                raise ReleaseError(f"{name} has a value of {column.name!r} that the schema does not. Get a fresh copy.")
+            coded = pa.DictionaryArray.from_arrays(codes.combine_chunks(), levels, ordered=column.ordered)
+            table = table.set_column(position, column.name, coded)
+    return table
 
 
 def synthesize(

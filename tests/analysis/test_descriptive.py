@@ -77,7 +77,9 @@ def test_the_difference_of_two_means_is_that_of_the_two_sample_comparison():
     pooled = analyze(frames(), means("x", by="group"), original_rows=300).difference("x[group=a]", "x[group=b]")
 
     one = [frame.loc[frame["group"] == level, "x"] for frame in frames() for level in "ab"]
-    assert pooled.params.iloc[0] == pytest.approx(np.mean([a.mean() - b.mean() for a, b in zip(one[::2], one[1::2])]))
+    assert pooled.params.iloc[0] == pytest.approx(
+        np.mean([a.mean() - b.mean() for a, b in zip(one[::2], one[1::2], strict=True)])
+    )
     expected = [a.var() / len(a) + b.var() / len(b) for a, b in zip(one[::2], one[1::2], strict=True)]
     np.testing.assert_allclose(pooled.estimates.variances[:, 0], expected)
 

@@ -1,5 +1,6 @@
 """Outcomes with more than two levels: multinomial and ordered logit."""
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -59,7 +60,7 @@ class OrderedLogit(Estimator):
         made, spec, _ = designs(parsed, rows)
         kept = [i for i, name in enumerate(made[0].terms) if name != "Intercept"]
         names = [made[0].terms[i] for i in kept]
-        cuts = [f"{low}|{high}" for low, high in zip(levels, levels[1:], strict=False)]
+        cuts = [f"{low}|{high}" for low, high in itertools.pairwise(levels)]
         about = variables_of_terms(parsed, made[0].terms, spec)
         return fit_each(
             [*names, *cuts],
@@ -146,7 +147,10 @@ def _cuts(
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Ordered(Likelihood):
-    """P(level) = F(above · parameters) - F(below · parameters), F logistic, F = 1 for the last and 0 below the first."""
+    """P(level) = F(above · parameters) - F(below · parameters), with F logistic.
+
+    Above the last level F is 1, below the first it is 0.
+    """
 
     above: Float[ndarray, "distinct parameters"]
     below: Float[ndarray, "distinct parameters"]

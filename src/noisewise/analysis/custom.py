@@ -130,8 +130,8 @@ def read(result: Any, terms: tuple[str, ...] = ()) -> Reading:
         names, values = _vector(result[0], terms)
         return _reading(names, values, result[1])
     raise AnalysisError(
-        f"The analysis returned a {type(result).__name__}. Return (estimate, variance), (vector, covariance matrix), or "
-        "a fitted result with params and cov_params(); without a variance use Bootstrap."
+        f"The analysis returned a {type(result).__name__}. Return (estimate, variance), (vector, covariance matrix), "
+        "or a fitted result with params and cov_params(); without a variance use Bootstrap."
     )
 
 
@@ -156,7 +156,7 @@ def _vector(result: Any, terms: tuple[str, ...]) -> tuple[tuple[str, ...], Float
     names = terms or _names(result) or _numbered(values.size)
     if values.ndim != 1 or len(names) != values.size:
         raise AnalysisError(
-            f"The analysis returned estimates of shape {values.shape} for {len(names)} terms. Return one number per term."
+            f"The analysis returned estimates of shape {values.shape} for {len(names)} terms. Return a number per term."
         )
     return names, values
 

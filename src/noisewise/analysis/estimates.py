@@ -32,6 +32,8 @@ class Estimates:
     """The columns that each term speaks of (those of the outcome included), where they are known."""
     title: str = ""
     """What was fitted, for the head of the summary."""
+    covariances_known: bool = True
+    """False where only variances are known, as in a table of standard errors."""
 
     @property
     def variances(self) -> Float[ndarray, "datasets terms"]:

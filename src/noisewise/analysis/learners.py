@@ -66,7 +66,7 @@ def coefficients(fitted: Any, names: tuple[str, ...]) -> Any:
 
     if not hasattr(fitted, "coef_"):
         raise AnalysisError(
-            f"A fitted {type(fitted).__name__} has no coef_. Say what to read from it: Learner(…, read=lambda model: …)."
+            f"A fitted {type(fitted).__name__} has no coef_. Say what to read from it: Learner(…, read=function)."
         )
     slopes: Float[ndarray, "outcomes terms"] = np.atleast_2d(np.asarray(fitted.coef_, float))
     if len(slopes) != 1:

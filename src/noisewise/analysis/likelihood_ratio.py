@@ -77,7 +77,7 @@ def _family(full: Glm, null: Glm) -> Any:
         raise AnalysisError("A likelihood ratio needs maximum likelihood: leave out the remedies, or use wald_test.")
     if type(first).__name__ not in (*WITHOUT_SCALE, "Gaussian"):
         raise AnalysisError(
-            f"The {type(first).__name__} family has a scale, and its likelihood ratio is not implemented. Use wald_test."
+            f"The {type(first).__name__} family has a scale: there is no likelihood ratio for it here. Use wald_test."
         )
     return first
 
@@ -134,9 +134,10 @@ def _loss(
 def _tables(frame: Any, counts: Float[ndarray, "datasets distinct"], first: str, second: str) -> ndarray:
     rows, row_levels = codes_of(frame, first)
     columns, column_levels = codes_of(frame, second)
-    tables = np.zeros((len(counts), len(row_levels), len(column_levels)))
-    np.add.at(tables, (slice(None), rows, columns), counts)
-    return tables
+    cells = rows * len(column_levels) + columns
+    size = len(row_levels) * len(column_levels)
+    flat = np.stack([np.bincount(cells, one, minlength=size) for one in counts])
+    return flat.reshape(len(counts), len(row_levels), len(column_levels))
 
 
 def _g_square(table: Float[ndarray, "rows columns"], share: Float[ndarray, "rows columns"]) -> float:

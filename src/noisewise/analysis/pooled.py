@@ -153,6 +153,7 @@ class Pooled:
                 f"Joint tests are for fully synthetic data; this result was pooled as {self.rule.name}."
             )
         constraints = self._constraints(hypothesis)
+        self._need_covariances()
         complete = self.estimates.used[:, (constraints != 0).any(axis=0)].all(axis=1)
         distances = self.estimates.values[complete] @ constraints.T - np.asarray(values, float)
         covariances = constraints @ self.estimates.covariances[complete] @ constraints.T
@@ -166,6 +167,7 @@ class Pooled:
         """
         from noisewise.analysis.analyze import pool
 
+        self._need_covariances()
         weights = np.zeros((len(combinations), len(self.terms)))
         for row, parts in enumerate(combinations.values()):
             for term, weight in parts.items():
@@ -182,6 +184,13 @@ class Pooled:
     def difference(self, first: str, second: str) -> "Pooled":
         """The difference of two terms, such as two means: first less second."""
         return self.linear({f"{first} - {second}": {first: 1.0, second: -1.0}})
+
+    def _need_covariances(self) -> None:
+        if not self.estimates.covariances_known and len(self.terms) > 1:
+            raise AnalysisError(
+                "The covariances between terms are unknown, because the results came as a table. Put the combination "
+                "itself into the table as a term, or analyse the datasets here."
+            )
 
     def _position(self, term: str) -> int:
         if term not in self.terms:
@@ -218,9 +227,10 @@ class Pooled:
                 "between": [one.between for one in self.pooled],
                 "datasets": [one.datasets for one in self.pooled],
                 "fallback": [one.fallback for one in self.pooled],
-                "supported": [term not in self.unsupported for term in self.terms],
             }
         ).rename(columns={0: "conf.low", 1: "conf.high"})
+        if self.support is not None:
+            frame["supported"] = [term not in self.unsupported for term in self.terms]
         first = ["term", "estimate", "std.error", "statistic", "df", "p.value", "conf.low", "conf.high"]
         return frame[[*first, *(name for name in frame.columns if name not in first)]].reset_index(drop=True)
 
@@ -258,6 +268,7 @@ class Pooled:
     @cached_property
     def _covariance(self) -> tuple[Float[ndarray, "terms terms"], bool]:
         """The pooled covariance matrix, and whether its correlations had to be taken from `between` alone."""
+        self._need_covariances()
         complete = np.asarray(self.estimates.used.all(axis=1))
         if complete.sum() < 2:
             raise AnalysisError(

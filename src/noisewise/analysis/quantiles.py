@@ -50,8 +50,8 @@ class Quantiles(Descriptive):
     @property
     def notes(self) -> tuple[str, ...]:  # type: ignore[override]
         return (
-            "Warning: pooling assumes nearly normal estimates with smooth variances; quantiles of binned data meet this "
-            "only roughly, and values are taken to be even within a bin.",
+            "Warning: pooling assumes nearly normal estimates with smooth variances; quantiles of binned data "
+            "are so only roughly, and values are taken to be even within a bin.",
         )
 
     def fit(self, datasets: Sequence[Any]) -> Estimates:
@@ -81,7 +81,7 @@ class Quantiles(Descriptive):
     def _edges(self) -> tuple[float, ...]:
         if len(self.edges) < 2 or any(low >= high for low, high in zip(self.edges, self.edges[1:], strict=False)):
             raise AnalysisError(
-                f"Quantiles of {self.column!r} need the edges of its bins, increasing. Analyse a release, or give edges=."
+                f"Quantiles of {self.column!r} need the edges of its bins, increasing. Use a release, or give edges=."
             )
         return self.edges
 

@@ -7,7 +7,6 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-
 NO_DOF = 0.01
 """Below this many degrees of freedom a t quantile passes 1e128: the interval is the whole line."""
 

@@ -1,5 +1,6 @@
 """Pooling a table of results: for analyses that were run in R, Stata, SAS or SPSS, one dataset at a time."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -62,7 +63,9 @@ def read_results(table: Any) -> Estimates:
     try:
         frame = nw.from_native(table, eager_only=True)
     except TypeError:
-        raise AnalysisError(f"The table is a {type(table).__name__}, not a data frame. Give pandas, Polars or Arrow.") from None
+        raise AnalysisError(
+            f"The table is a {type(table).__name__}, not a data frame. Give pandas, Polars or Arrow."
+        ) from None
     names = _columns(frame.columns)
     datasets, numbers = _codes(frame[names["dataset"]].to_list(), names["dataset"])
     terms, positions = _codes(frame[names["term"]].to_list(), names["term"])
@@ -97,6 +100,7 @@ def _estimates(
         left_out={reason: count for reason, count in reasons.items() if count},
         notes=("Pooled from a table of estimates and standard errors: covariances between terms are unknown.",),
         title="Results from a table",
+        covariances_known=False,
     )
 
 
@@ -120,7 +124,7 @@ def _one_of(accepted: Sequence[str], found: Sequence[str]) -> str:
 
 def _codes(values: list[Any], column: str) -> tuple[list[Any], Any]:
     """Distinct values in order of appearance, and the position of each row's value among them."""
-    if any(value is None or value != value for value in values):
+    if any(value is None or (isinstance(value, float) and math.isnan(value)) for value in values):
         raise AnalysisError(f"Column {column!r} has an empty cell. Fill it or remove the row.")
     distinct = list(dict.fromkeys(values))
     where = {value: position for position, value in enumerate(distinct)}
@@ -139,6 +143,6 @@ def _refuse_repeats(datasets: list[Any], terms: list[Any], numbers: Any, positio
     if (counts > 1).any():
         dataset, term = pairs[:, np.argmax(counts > 1)]
         raise AnalysisError(
-            f"The table has the term {terms[term]!r} more than once for dataset {datasets[dataset]!r}. Give each term of "
-            "each dataset one row; name the levels of an outcome in the term."
+            f"The table has the term {terms[term]!r} more than once for dataset {datasets[dataset]!r}. Give each term "
+            "of each dataset one row; name the levels of an outcome in the term."
         )
