@@ -159,10 +159,10 @@ def reiter(own, at_mean, constraints):
     return np.mean(at_mean) / (constraints * (r - 1)), w
 
 
-def shuffled(count=20):
+def shuffled(count=20, spread=0.5):
     """Datasets that differ more than by sampling: the effect varies over them."""
     random = np.random.default_rng(5)
-    return [frames(effect=random.normal(0.6, 0.5))[i % 4].sample(250, random_state=i) for i in range(count)]
+    return [frames(effect=random.normal(0.6, spread))[i % 4].sample(250, random_state=i) for i in range(count)]
 
 
 def test_the_likelihood_ratio_test_equals_statsmodels_log_likelihoods():
@@ -203,7 +203,7 @@ def test_the_gaussian_likelihood_ratio_has_its_scale_averaged_too():
 
 
 def test_independence_is_the_pooled_g_square():
-    datasets = shuffled()
+    datasets = shuffled(spread=2.5)
     test = independence_test(datasets, "group", "won", original_rows=250)
 
     tables = [pd.crosstab(frame["group"], frame["won"], dropna=False).to_numpy() for frame in datasets]
