@@ -47,6 +47,10 @@ class SyntheticDatasets(Sequence[pa.Table]):
         """Dataset `number`, counted from 0."""
         raise NotImplementedError
 
+    def part(self, number: int, columns: Sequence[str]) -> pa.Table:
+        """Some columns of dataset `number`, which may be cheaper than all of them."""
+        return self.table(number).select(list(columns))
+
     @overload
     def __getitem__(self, number: int) -> pa.Table: ...
     @overload
@@ -130,30 +134,39 @@ class StoredDatasets(SyntheticDatasets):
 
     def table(self, number: int) -> pa.Table:
         """Read dataset `number`; its columns must be the schema's."""
+        return self.part(number, self.schema.names)
+
+    def part(self, number: int, columns: Sequence[str]) -> pa.Table:
+        """Read some columns of dataset `number`; the file must have the schema's."""
+        path = self.paths[number]
         try:
-            table = pq.read_table(self.paths[number])
+            with pq.ParquetFile(path) as file:
+                found = tuple(file.schema_arrow.names)
+                table = file.read(columns=list(columns)) if found == self.schema.names else None
         except (OSError, pa.ArrowException):
-            raise ReleaseError(
-                f"Cannot read {self.paths[number].name}. Run `noisewise verify` on the release."
-            ) from None
-        if tuple(table.column_names) != self.schema.names:
-            raise ReleaseError(f"{self.paths[number].name} does not have the schema's columns. Get a fresh copy.")
-        return _with_levels(table, self.schema, self.paths[number].name)
+            raise ReleaseError(f"Cannot read {path.name}. Run `noisewise verify` on the release.") from None
+        if table is None:
+            raise ReleaseError(f"{path.name} does not have the schema's columns. Get a fresh copy.")
+        return _with_levels(table.select(list(columns)), self.schema, path.name)
 
 
 def _with_levels(table: pa.Table, schema: Schema, name: str) -> pa.Table:
     """Categories with all of the schema's levels: Parquet forgets those of integers, and may forget unused ones."""
-    for position, column in enumerate(schema.columns):
-        if isinstance(column, Categorical):
-            levels = column.declared_values()
-            values = table.column(position)
-            plain = values.cast(levels.type)
-            codes = pc.index_in(plain, levels)
+    for position, column in enumerate(map(schema.column, table.column_names)):
+        if isinstance(column, Categorical) and not _has_levels(table.column(position), column):
+            levels, values = column.declared_values(), table.column(position)
+            codes = pc.index_in(values.cast(levels.type), levels)
             if codes.null_count > values.null_count:
                 raise ReleaseError(f"{name} has a value of {column.name!r} that the schema does not. Get a fresh copy.")
             coded = pa.DictionaryArray.from_arrays(codes.combine_chunks(), levels, ordered=column.ordered)
             table = table.set_column(position, column.name, coded)
     return table
+
+
+def _has_levels(values: pa.ChunkedArray, column: Categorical) -> bool:
+    levels = column.declared_values()
+    wanted = pa.dictionary(pa.int32(), levels.type, ordered=column.ordered)
+    return values.type == wanted and all(chunk.dictionary.equals(levels) for chunk in values.chunks)
 
 
 def synthesize(
