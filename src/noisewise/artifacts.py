@@ -32,6 +32,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from noisewise.archives import unpacked
 from noisewise.errors import NoisewiseError, ReleaseError
 from noisewise.noisy_counts import NoisyCounts, PrivacyStatement
 from noisewise.posterior.result import FitRecord, Posterior, Verdict, model_of
@@ -451,8 +452,12 @@ def _folder_in_one_piece(folder: Path) -> Iterator[Path]:
         shutil.rmtree(partial, ignore_errors=True)
 
 
-def read_release(folder: str | Path) -> Release:
-    """Open a release folder; the manifest is checked at once."""
-    release = Release(folder)
+def read_release(place: str | Path) -> Release:
+    """Open a release, a folder or a zip file of one; the manifest is checked at once.
+
+    A zip file is unpacked into a temporary folder that goes away when Python ends.
+    """
+    path = Path(place)
+    release = Release(unpacked(path, MANIFEST) if path.suffix.lower() == ".zip" else path)
     release.manifest()
     return release

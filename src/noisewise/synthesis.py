@@ -50,6 +50,10 @@ class SyntheticDatasets(Sequence):  # type: ignore[type-arg]  # with it, run-tim
         """Dataset `number`, counted from 0."""
         raise NotImplementedError
 
+    def part(self, number: int, columns: Sequence[str]) -> pa.Table:
+        """Some columns of dataset `number`, which may be cheaper than all of them."""
+        return self.table(number).select(list(columns))
+
     @overload
     def __getitem__(self, number: int) -> pa.Table: ...
     @overload
@@ -130,33 +134,45 @@ class StoredDatasets(SyntheticDatasets):
 
     def table(self, number: int) -> pa.Table:
         """Read dataset `number`; its rows and columns must be those the release speaks of."""
+        return self.part(number, self.schema.names)
+
+    def part(self, number: int, columns: Sequence[str]) -> pa.Table:
+        """Read some columns of dataset `number`; the file must have the release's rows and columns."""
         path = self.paths[number]
         try:
-            if pq.read_metadata(path).num_rows != self.rows:
-                raise ReleaseError(f"{path.name} does not hold {self.rows:,} rows. Get a fresh copy of the release.")
-            table = pq.read_table(path)
+            with pq.ParquetFile(path) as file:
+                found, rows = tuple(file.schema_arrow.names), file.metadata.num_rows
+                sound = found == self.schema.names and rows == self.rows
+                table = file.read(columns=list(columns)) if sound else None
         except (OSError, ValueError, pa.ArrowException):
             raise ReleaseError(f"Cannot read {path.name}. Run `noisewise verify` on the release.") from None
-        if tuple(table.column_names) != self.schema.names:
+        if found != self.schema.names:
             raise ReleaseError(f"{path.name} does not have the schema's columns. Get a fresh copy of the release.")
-        arrays = [_declared(table[column.name], column, path.name) for column in self.schema.columns]
-        return pa.table(arrays, names=table.column_names)
+        if table is None:
+            raise ReleaseError(f"{path.name} does not hold {self.rows:,} rows. Get a fresh copy of the release.")
+        arrays = [_declared(table[name], self.schema.column(name), path.name) for name in columns]
+        return pa.table(arrays, names=list(columns))
 
 
 def _declared(values: pa.ChunkedArray, column: Column, file: str) -> pa.ChunkedArray:
-    """A column read from Parquet in the type it was drawn in: Parquet brings back no dictionary of integers."""
+    """A column read from Parquet in the type it was drawn in: Parquet may forget levels, and those of integers."""
     levels = column.declared_values()
     kind = values.type.value_type if pa.types.is_dictionary(values.type) else values.type
     if kind != levels.type:
         raise ReleaseError(
             f"Column {column.name!r} of {file} holds {kind} and the schema says {levels.type}. Get a fresh copy."
         )
-    if not isinstance(column, Categorical):
+    if not isinstance(column, Categorical) or _has_levels(values, levels, column.ordered):
         return values
     codes = pc.index_in(values.cast(kind), value_set=levels).combine_chunks()
     if codes.null_count > values.null_count:
         raise ReleaseError(f"Column {column.name!r} of {file} holds a value that the schema does not have.")
     return pa.chunked_array([pa.DictionaryArray.from_arrays(codes, levels, ordered=column.ordered)])
+
+
+def _has_levels(values: pa.ChunkedArray, levels: pa.Array, ordered: bool) -> bool:
+    wanted = pa.dictionary(pa.int32(), levels.type, ordered=ordered)
+    return values.type == wanted and all(chunk.dictionary.equals(levels) for chunk in values.chunks)
 
 
 def synthesize(

@@ -7,16 +7,15 @@ from noisewise.analysis.analyze import analyze, pool
 from noisewise.analysis.estimates import Estimates, Estimator
 from noisewise.analysis.glm import Glm, glm, logit, ols, poisson
 from noisewise.analysis.joint_tests import DirectWald, JointTest, ReiterWald
+from noisewise.analysis.mixtures import FewDatasets, PosteriorMixture
 from noisewise.analysis.pooled import Pooled
 from noisewise.analysis.pooling import (
-    FewDatasets,
     FullySynthetic,
     FullySyntheticNormal,
     MissingDataRule,
     PartiallySynthetic,
     PooledEstimate,
     PoolingRule,
-    PosteriorMixture,
 )
 from noisewise.analysis.remedies import DropHugeVariances, RidgeBootstrap
 from noisewise.analysis.support import Support, check_support

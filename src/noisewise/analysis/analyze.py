@@ -44,7 +44,14 @@ def analyze(
     rows, original = _sizes(datasets, original_rows)
     estimates = estimator.fit(datasets)
     check_estimates(estimates, max_left_out)
-    return pool(estimates, rule=rule, rows=rows, original_rows=original, support=support)
+    return pool(
+        estimates,
+        rule=rule,
+        rows=rows,
+        original_rows=original,
+        support=support,
+        warnings=tuple(getattr(datasets, "warnings", ())),
+    )
 
 
 def pool(
@@ -54,6 +61,7 @@ def pool(
     rows: int | None = None,
     original_rows: int | None = None,
     support: Support | None = None,
+    warnings: tuple[str, ...] = (),
 ) -> Pooled:
     """Pool estimates that are already there, term by term, each over the datasets that have it."""
     chosen = rule or FullySynthetic()
@@ -64,6 +72,7 @@ def pool(
         rows=rows,
         original_rows=original_rows,
         support=support,
+        warnings=warnings,
     )
 
 

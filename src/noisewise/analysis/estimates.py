@@ -32,6 +32,8 @@ class Estimates:
     """The columns that each term speaks of (those of the outcome included), where they are known."""
     title: str = ""
     """What was fitted, for the head of the summary."""
+    covariances_known: bool = True
+    """False where only variances are known, as in a table of standard errors."""
 
     @property
     def variances(self) -> Float[ndarray, "datasets terms"]:
@@ -66,6 +68,32 @@ def check_estimates(estimates: Estimates, max_left_out: float) -> None:
                 "Leaving out so many would bias the result: use a ridge with bootstrap variances "
                 "(remedy=RidgeBootstrap()), merge rare levels, or raise max_left_out if you accept it."
             )
+
+
+def combined(estimates: Estimates, names: tuple[str, ...], weights: Float[ndarray, "combinations terms"]) -> Estimates:
+    """Linear combinations of the terms; a dataset that lacks a term lacks the combinations with it."""
+    needed = weights != 0
+    about = {
+        name: tuple(
+            dict.fromkeys(v for t in np.flatnonzero(row) for v in estimates.variables.get(estimates.terms[t], ()))
+        )
+        for name, row in zip(names, needed, strict=True)
+    }
+    return Estimates(
+        terms=names,
+        values=estimates.values @ weights.T,
+        covariances=weights @ estimates.covariances @ weights.T,
+        used=np.stack([estimates.used[:, row].all(axis=1) for row in needed], axis=1),
+        left_out=estimates.left_out,
+        notes=estimates.notes,
+        variables={name: columns for name, columns in about.items() if columns},
+        title=f"Combinations of: {estimates.title}" if estimates.title else "",
+    )
+
+
+def counted(masks: Mapping[str, Bool[ndarray, "datasets terms"]]) -> dict[str, int]:
+    """For each reason the number of datasets in which it left something out; reasons without any are dropped."""
+    return {reason: int(mask.any(axis=1).sum()) for reason, mask in masks.items() if mask.any()}
 
 
 def spread_summary(counts: Sequence[int]) -> str:

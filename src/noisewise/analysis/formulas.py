@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from numpy import ndarray
 
+from noisewise.analysis.estimates import spread_summary
 from noisewise.analysis.rows import WeightedRows, expand
 from noisewise.errors import AnalysisError, did_you_mean
 
@@ -40,6 +41,8 @@ class Design:
     """The outcome in each distinct row; codes of the levels where it is a category."""
     counts: Float[ndarray, "datasets distinct"]
     """How often each row occurs in each dataset."""
+    weights: Float[ndarray, " distinct"]
+    """Prior weight of each distinct row; 1 unless a column of weights was named."""
     terms: tuple[str, ...]
     """Column names of the matrix."""
     frame: "pd.DataFrame"
@@ -71,18 +74,49 @@ def variables_of_terms(parsed: Parsed, terms: tuple[str, ...], spec: Any) -> dic
     return variables
 
 
-def designs(parsed: Parsed, rows: list[WeightedRows]) -> tuple[list[Design], Any, bool]:
+def designs(parsed: Parsed, rows: list[WeightedRows], weights: str | None = None) -> tuple[list[Design], Any, bool]:
     """Design matrices, the specification of their columns, and whether rows had to be written out.
+
+    `weights` names a column of prior weights.
 
     A formula such as `scale(x)` or `x - x.mean()` looks at all rows at once; it is noticed because repeating
     rows changes its values, and is then evaluated on each dataset's full rows.
     """
     first, spec = _matrix(parsed.right, rows[0].frame, parsed)
-    if depends_on_other_rows(parsed, rows[0].frame, first):
+    written_out = depends_on_other_rows(parsed, rows[0].frame, first)
+    if written_out:
         full = [one for part in rows for one in expand(part)]
-        return [_design(parsed, part, *_matrix(parsed.right, part.frame, parsed)) for part in full], spec, True
-    matrices = [(first, spec), *(_matrix(parsed.right, part.frame, parsed) for part in rows[1:])]
-    return [_design(parsed, part, *matrix) for part, matrix in zip(rows, matrices, strict=True)], spec, False
+        made = [_design(parsed, weights, part, *_matrix(parsed.right, part.frame, parsed)) for part in full]
+    else:
+        matrices = [(first, spec), *(_matrix(parsed.right, part.frame, parsed) for part in rows[1:])]
+        made = [_design(parsed, weights, part, *matrix) for part, matrix in zip(rows, matrices, strict=True)]
+    _same_terms(parsed, made)
+    return made, spec, written_out
+
+
+def _same_terms(parsed: Parsed, made: list[Design]) -> None:
+    for number, design in enumerate(made):
+        odd = sorted(set(design.terms) ^ set(made[0].terms))
+        if odd:
+            raise AnalysisError(
+                f"The formula {parsed.text!r} gives the term {odd[0]!r} in some datasets only (compare datasets 0 and "
+                f"{number}), because it takes levels or knots from each dataset. Make the column categorical with all "
+                "its levels, or name the levels or knots in the formula."
+            )
+
+
+def _weights(frame: "pd.DataFrame", name: str) -> Float[ndarray, " distinct"]:
+    import pandas as pd
+
+    if not pd.api.types.is_numeric_dtype(frame[name]):
+        raise AnalysisError(f"The weights {name!r} are not numbers. Name a numeric column.")
+    weights = frame[name].to_numpy().astype(float)
+    if not np.isfinite(weights).all() or (weights < 0).any() or not weights.any():
+        raise AnalysisError(
+            f"The weights {name!r} go from {weights.min():g} to {weights.max():g}. Weights must be finite and not "
+            "negative, and some must be positive."
+        )
+    return weights
 
 
 def depends_on_other_rows(parsed: Parsed, frame: "pd.DataFrame", matrix: Float[ndarray, "distinct terms"]) -> bool:
@@ -96,7 +130,9 @@ def depends_on_other_rows(parsed: Parsed, frame: "pd.DataFrame", matrix: Float[n
     return not np.allclose(again[-len(frame) :], matrix, rtol=1e-12, atol=0, equal_nan=True)
 
 
-def _design(parsed: Parsed, rows: WeightedRows, matrix: Float[ndarray, "distinct terms"], spec: Any) -> Design:
+def _design(
+    parsed: Parsed, weights: str | None, rows: WeightedRows, matrix: Float[ndarray, "distinct terms"], spec: Any
+) -> Design:
     bad = np.flatnonzero(~np.isfinite(matrix).all(axis=0))
     terms = tuple(spec.column_names)
     if bad.size:
@@ -108,6 +144,7 @@ def _design(parsed: Parsed, rows: WeightedRows, matrix: Float[ndarray, "distinct
         matrix=matrix,
         outcome=outcome_values(parsed, rows.frame)[0],
         counts=rows.counts,
+        weights=np.ones(len(rows.frame)) if weights is None else _weights(rows.frame, weights),
         terms=terms,
         frame=rows.frame,
     )
@@ -167,3 +204,11 @@ def codes_of(frame: "pd.DataFrame", column: str) -> tuple[Int[ndarray, " distinc
         return values.to_numpy().astype(int), ("False", "True")
     distinct, codes = np.unique(values.to_numpy(), return_inverse=True)
     return codes, tuple(f"{value:g}" for value in distinct)
+
+
+def missing_note(rows: list[WeightedRows]) -> tuple[str, ...]:
+    """How many rows were set aside for a missing value; nothing if none was."""
+    missing = [count for part in rows for count in part.missing]
+    if not any(missing):
+        return ()
+    return (f"Rows set aside because a variable is missing: {spread_summary(missing)} per dataset.",)

@@ -1,23 +1,34 @@
 """Generalized linear models by formula, on distinct rows, for all datasets together."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from numpy import ndarray
 
-from noisewise.analysis.estimates import Estimates, Estimator, spread_summary
+from noisewise.analysis.estimates import Estimates, Estimator, counted
 from noisewise.analysis.families import describe, family_of
-from noisewise.analysis.formulas import Design, Parsed, designs, outcome_values, parse, variables_of_terms
+from noisewise.analysis.formulas import (
+    Design,
+    Parsed,
+    designs,
+    missing_note,
+    outcome_values,
+    parse,
+    variables_of_terms,
+)
 from noisewise.analysis.irls import Fits, Problem, fit_many
 from noisewise.analysis.remedies import DropHugeVariances, Remedy, RidgeBootstrap
 from noisewise.analysis.rows import weighted_rows
 from noisewise.errors import AnalysisError
 
 EMPTY = "a coefficient is not determined by the dataset (an empty level or a collinear column)"
-INFINITE = "a coefficient is infinite because an outcome does not occur for some level (separation)"
+INFINITE = (
+    "a coefficient has no finite estimate, because an outcome does not occur for some level (separation) or the fit "
+    "did not converge"
+)
 
 
 @dataclass(frozen=True)
@@ -36,20 +47,21 @@ class Glm(Estimator):
     """A name ("binomial", "gaussian", "poisson", …) or a statsmodels family with its link."""
     remedy: Remedy | None = None
     """What to do about empty cells; by default undetermined estimates are left out and counted."""
+    weights: str | None = None
+    """A column of prior weights, with the meaning of R's `glm(weights=)` and statsmodels' `var_weights`."""
 
     def fit(self, datasets: Sequence[Any]) -> Estimates:
         parsed, family = parse(self.formula), family_of(self.family)
-        rows = weighted_rows(datasets, parsed.columns)
+        rows = weighted_rows(datasets, with_weights(parsed, self.weights))
         labels = _check_outcome(parsed, rows[0].frame, family)
-        made, spec, written_out = designs(parsed, rows)
+        made, spec, written_out = designs(parsed, rows, self.weights)
         _check_rows(made)
         terms = made[0].terms
         parts = [self._fit_design(design, family, first) for first, design in _numbered(made)]
         estimates = _joined(terms, parts)
-        missing = [count for part in rows for count in part.missing]
         return replace(
             estimates,
-            notes=(*_notes(labels, missing, written_out), *estimates.notes),
+            notes=(*_notes(labels, written_out, self.weights), *missing_note(rows), *estimates.notes),
             variables=variables_of_terms(parsed, terms, spec),
             title=f"Generalized linear model: {self.formula} ({describe(family)})",
         )
@@ -57,32 +69,31 @@ class Glm(Estimator):
     def _fit_design(self, design: Design, family: Any, first: int) -> Estimates:
         if isinstance(self.remedy, RidgeBootstrap):
             return _bootstrapped(design, family, self.remedy, first)
-        problem = Problem(matrix=design.matrix, outcome=design.outcome, counts=design.counts, family=family)
-        fits = fit_many(problem)
+        fits = fit_many(problem_of(design, family))
         estimates = _estimates(design.terms, fits)
         if isinstance(self.remedy, DropHugeVariances):
             return _without_huge(estimates, fits, self.remedy.threshold)
         return estimates
 
 
-def glm(formula: str, family: Any = "gaussian", remedy: Remedy | None = None) -> Glm:
+def glm(formula: str, family: Any = "gaussian", remedy: Remedy | None = None, weights: str | None = None) -> Glm:
     """A generalized linear model: `glm("income ~ age + race + gender", family="binomial")`."""
-    return Glm(formula, family, remedy)
+    return Glm(formula, family, remedy, weights)
 
 
-def logit(formula: str, remedy: Remedy | None = None) -> Glm:
+def logit(formula: str, remedy: Remedy | None = None, weights: str | None = None) -> Glm:
     """Logistic regression."""
-    return Glm(formula, "binomial", remedy)
+    return Glm(formula, "binomial", remedy, weights)
 
 
-def poisson(formula: str, remedy: Remedy | None = None) -> Glm:
+def poisson(formula: str, remedy: Remedy | None = None, weights: str | None = None) -> Glm:
     """Poisson regression with a log link."""
-    return Glm(formula, "poisson", remedy)
+    return Glm(formula, "poisson", remedy, weights)
 
 
-def ols(formula: str, remedy: Remedy | None = None) -> Glm:
-    """Ordinary least squares: a Gaussian model with the usual unbiased residual variance."""
-    return Glm(formula, "gaussian", remedy)
+def ols(formula: str, remedy: Remedy | None = None, weights: str | None = None) -> Glm:
+    """Least squares: a Gaussian model with the usual unbiased residual variance."""
+    return Glm(formula, "gaussian", remedy, weights)
 
 
 def _check_outcome(parsed: Parsed, frame: Any, family: Any) -> tuple[str, ...]:
@@ -124,19 +135,33 @@ def _numbered(made: list[Design]) -> list[tuple[int, Design]]:
     return [(int(start), design) for start, design in zip(starts[:-1], made, strict=True)]
 
 
-def _notes(labels: tuple[str, ...], missing: Sequence[int], written_out: bool) -> tuple[str, ...]:
-    notes = []
+def problem_of(design: Design, family: Any) -> Problem:
+    """All datasets of a design as one problem."""
+    return Problem(
+        matrix=design.matrix,
+        outcome=design.outcome,
+        counts=design.counts * design.weights,
+        rows=design.counts @ (design.weights > 0),
+        family=family,
+    )
+
+
+def with_weights(parsed: Parsed, weights: str | None) -> tuple[str, ...]:
+    """The columns a weighted model reads."""
+    return parsed.columns if weights is None or weights in parsed.columns else (*parsed.columns, weights)
+
+
+def _notes(labels: tuple[str, ...], written_out: bool, weights: str | None) -> tuple[str, ...]:
+    notes = [f"Rows weighted by {weights!r} (prior weights)."] if weights else []
     if labels:
         notes.append(f"Outcome: {labels[0]} = {labels[2]!r}, against {labels[1]!r}.")
-    if any(missing):
-        notes.append(f"Rows set aside because a variable is missing: {spread_summary(missing)} per dataset.")
     if written_out:
         notes.append("A term depends on the whole column (scale, center, …); it was computed within each dataset.")
     return tuple(notes)
 
 
 def _estimates(terms: tuple[str, ...], fits: Fits) -> Estimates:
-    left_out = _counted({EMPTY: ~fits.estimable, INFINITE: fits.estimable & ~fits.finite})
+    left_out = counted({EMPTY: ~fits.estimable, INFINITE: fits.estimable & ~fits.finite})
     return Estimates(
         terms=terms,
         values=fits.values,
@@ -146,17 +171,13 @@ def _estimates(terms: tuple[str, ...], fits: Fits) -> Estimates:
     )
 
 
-def _counted(masks: Mapping[str, Bool[ndarray, "datasets terms"]]) -> dict[str, int]:
-    return {reason: int(mask.any(axis=1).sum()) for reason, mask in masks.items() if mask.any()}
-
-
 def _without_huge(estimates: Estimates, fits: Fits, threshold: float) -> Estimates:
     huge = fits.estimable & ((estimates.variances >= threshold) | ~fits.finite)
     reason = f"an estimate's variance is {threshold:g} or more"
     return replace(
         estimates,
         used=fits.estimable & ~huge,
-        left_out=_counted({EMPTY: ~fits.estimable, reason: huge}),
+        left_out=counted({EMPTY: ~fits.estimable, reason: huge}),
         notes=(f"Remedy for empty cells: estimates with a variance of {threshold:g} or more are left out.",),
     )
 
@@ -196,7 +217,8 @@ def _bootstrap_one(
     problem = Problem(
         matrix=design.matrix[present],
         outcome=design.outcome[present],
-        counts=resampled,
+        counts=resampled * design.weights[present],
+        rows=resampled.sum(axis=1),
         family=family,
         ridge=remedy.penalty,
     )

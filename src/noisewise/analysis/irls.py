@@ -18,7 +18,9 @@ MAX_STEPS = 30  # a separated logit moves by 1 per step, and past 36 its residua
 CONVERGED = 1e-20
 """Largest squared step, in units of the standard errors of the coefficients, at convergence."""
 STILL_MOVING = 1e-2
-"""A coefficient whose last step still moves the linear predictor by more than this has no finite estimate."""
+"""Rows whose linear predictor the last step still moves by more than this (of 1 + its size) run off to infinity."""
+SETTLED = 1e-6
+"""A fit whose linear predictors move by more than this and less than `STILL_MOVING` did not converge."""
 MAX_PRODUCTS = 4_000_000
 """Largest table of products of terms kept in memory, and largest block of (fits × rows) worked on."""
 WITHOUT_SCALE = ("Binomial", "Poisson", "NegativeBinomial")
@@ -51,7 +53,9 @@ class Problem:
     outcome: Float[ndarray, " distinct"]
     """The outcome in each distinct row."""
     counts: Float[ndarray, "fits distinct"]
-    """How often each row occurs in each fit."""
+    """How often each row occurs in each fit, times the row's weight where there are weights."""
+    rows: Float[ndarray, " fits"]
+    """The number of rows of each fit, which the degrees of freedom of a scale are counted from."""
     family: Any
     """A statsmodels family."""
     ridge: float = 0.0
@@ -59,7 +63,7 @@ class Problem:
 
     def only(self, fits: Int[ndarray, " chosen"] | Bool[ndarray, " fits"] | slice) -> "Problem":
         """The same problem for some of the fits."""
-        part = replace(self, counts=self.counts[fits])
+        part = replace(self, counts=self.counts[fits], rows=self.rows[fits])
         part.__dict__["products"] = self.products  # depends on the matrix alone
         return part
 
@@ -134,9 +138,24 @@ def _fit_block(problem: Problem) -> Fits:
         active = active[decrement > CONVERGED]
         if active.size == 0:
             break
-    moving = np.zeros(values.shape, bool)
-    moving[active] = np.abs(step[active]) * np.abs(problem.matrix).max(axis=0) > STILL_MOVING
-    return _finish(problem, values, ~moving)
+    finite = np.ones(values.shape, bool)
+    finite[active] = _finite(problem.only(active), values[active], step[active])
+    return _finish(problem, values, finite)
+
+
+def _finite(
+    problem: Problem, values: Float[ndarray, "fits terms"], step: Float[ndarray, "fits terms"]
+) -> Bool[ndarray, "fits terms"]:
+    """Which coefficients of fits that ran out of steps are finite all the same.
+
+    Rows whose linear predictor runs off to infinity say nothing in the limit: finite is what the others determine.
+    """
+    if len(values) == 0:
+        return np.ones(values.shape, bool)
+    move = np.abs(step @ problem.matrix.T) / (1 + np.abs(values @ problem.matrix.T)) * (problem.counts > 0)
+    _, determined = invert(problem.information(np.where(move > STILL_MOVING, 0.0, problem.counts)))
+    converged = ((move <= SETTLED) | (move > STILL_MOVING)).all(axis=1)
+    return np.asarray(determined & converged[:, None])
 
 
 def _start(problem: Problem) -> Float[ndarray, "fits terms"]:
@@ -196,5 +215,5 @@ def _scale(
     if type(problem.family).__name__ in WITHOUT_SCALE:
         return np.ones(len(problem.counts))
     pearson = (problem.counts * (problem.outcome - mean) ** 2 / problem.family.variance(mean)).sum(axis=1)
-    dof = problem.counts.sum(axis=1) - estimable.sum(axis=1)
+    dof = problem.rows - estimable.sum(axis=1)
     return np.asarray(pearson / np.maximum(dof, 1))

@@ -179,15 +179,49 @@ def reiter_dof(ratio: float, constraints: int, datasets: int) -> float:
     return 4 + (t - 4) * (1 - (1 - 2 / t) / ratio) ** 2
 
 
+def reiter_likelihood_ratio(
+    own: Float[ndarray, " datasets"],
+    at_mean: Float[ndarray, " datasets"],
+    constraints: int,
+    *,
+    rows: int | None = None,
+    original_rows: int | None = None,
+) -> JointTest:
+    """Reiter's likelihood-ratio test for fully synthetic data.
+
+    `own` holds each dataset's statistic, minus twice the log ratio of the likelihoods; `at_mean` the same with each
+    model's parameters replaced by their averages over the datasets.
+
+        ratio = (m + 1) / (k (m - 1)) (mean own - mean at_mean)
+        statistic = mean at_mean / (k (ratio - 1)), compared with F(k, w) as in `ReiterWald`
+
+    It needs no covariance matrix, and like `ReiterWald` it takes one ratio for all directions.
+
+    Source: Reiter (2005), Journal of Statistical Planning and Inference 131:365-377.
+    """
+    datasets = len(own)
+    if datasets < 2:
+        raise AnalysisError(f"A joint test needs at least 2 datasets, got {datasets}. Draw more datasets.")
+    ratio = (datasets + 1) / (constraints * (datasets - 1)) * float(own.mean() - at_mean.mean())
+    excess, fallback = excess_ratio(ratio, rows, original_rows)
+    return f_test(
+        float(at_mean.mean()) / (constraints * excess),
+        constraints,
+        reiter_dof(ratio, constraints, datasets),
+        "Likelihood-ratio test for fully synthetic data (Reiter 2005)",
+        fallback,
+    )
+
+
 def f_test(statistic: float, df_num: float, df_denom: float, method: str, fallback: str) -> JointTest:
-    """Compare a statistic with F(df_num, df_denom)."""
+    """Compare a statistic with F(df_num, df_denom); a ratio at averaged parameters may be negative: then p is 1."""
     from scipy.special import fdtrc
 
     return JointTest(
         statistic=statistic,
         df_num=df_num,
         df_denom=df_denom,
-        pvalue=float(fdtrc(df_num, df_denom, statistic)),
+        pvalue=float(fdtrc(df_num, df_denom, max(statistic, 0.0))),
         method=method,
         fallback=fallback,
     )

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from noisewise.analysis.estimates import Estimates
+from noisewise.analysis.estimates import Estimates, combined
 from noisewise.analysis.joint_tests import JointTest, WaldMethod, joint_method
 from noisewise.analysis.pooling import FullySynthetic, FullySyntheticNormal, PooledEstimate, PoolingRule
 from noisewise.analysis.support import Support
@@ -125,10 +125,20 @@ class Pooled:
 
         return pd.DataFrame(self._covariance[0], index=list(self.terms), columns=list(self.terms))
 
+    @property
+    def covariance_fallback(self) -> str:
+        """What `cov_params` had to do where the pooled matrix is not a covariance matrix; empty if nothing."""
+        if not self._covariance[1]:
+            return ""
+        return (
+            "the pooled covariance matrix was not positive definite: cov_params() has the pooled variances with the "
+            "correlations between datasets"
+        )
+
     def wald_test(
         self,
         hypothesis: str | Sequence[str] | Float[ndarray, "constraints terms"],
-        values: float | Sequence[float] = 0.0,
+        values: float | Sequence[float] | Float[ndarray, " constraints"] = 0.0,
         method: WaldMethod | None = None,
     ) -> JointTest:
         """Test several combinations at once: names of terms or of a column, or a matrix of constraints.
@@ -143,11 +153,49 @@ class Pooled:
                 f"Joint tests are for fully synthetic data; this result was pooled as {self.rule.name}."
             )
         constraints = self._constraints(hypothesis)
+        self._need_covariances()
         complete = self.estimates.used[:, (constraints != 0).any(axis=0)].all(axis=1)
         distances = self.estimates.values[complete] @ constraints.T - np.asarray(values, float)
         covariances = constraints @ self.estimates.covariances[complete] @ constraints.T
         chosen = method or joint_method(distances, covariances)
         return chosen.test(distances, covariances, rows=self.rows, original_rows=self.original_rows)
+
+    def linear(self, combinations: Mapping[str, Mapping[str, float]]) -> "Pooled":
+        """Pool linear combinations of the terms: `linear({"sum": {"a": 1, "b": 1}})`.
+
+        Each combination is formed within every dataset that has all its terms, and then pooled by the same rule.
+        """
+        from noisewise.analysis.analyze import pool
+
+        self._need_covariances()
+        weights = np.zeros((len(combinations), len(self.terms)))
+        for row, parts in enumerate(combinations.values()):
+            for term, weight in parts.items():
+                weights[row, self._position(term)] = weight
+        return pool(
+            combined(self.estimates, tuple(combinations), weights),
+            rule=self.rule,
+            rows=self.rows,
+            original_rows=self.original_rows,
+            support=self.support,
+            warnings=self.warnings,
+        )
+
+    def difference(self, first: str, second: str) -> "Pooled":
+        """The difference of two terms, such as two means: first less second."""
+        return self.linear({f"{first} - {second}": {first: 1.0, second: -1.0}})
+
+    def _need_covariances(self) -> None:
+        if not self.estimates.covariances_known and len(self.terms) > 1:
+            raise AnalysisError(
+                "The covariances between terms are unknown, because the results came as a table. Put the combination "
+                "itself into the table as a term, or analyse the datasets here."
+            )
+
+    def _position(self, term: str) -> int:
+        if term not in self.terms:
+            raise AnalysisError(f"The result has no term {term!r}. {did_you_mean(term, self.terms)}")
+        return self.terms.index(term)
 
     def terms_of(self, name: str) -> tuple[str, ...]:
         """The terms of one column: itself, or the levels it is coded in."""
@@ -179,9 +227,10 @@ class Pooled:
                 "between": [one.between for one in self.pooled],
                 "datasets": [one.datasets for one in self.pooled],
                 "fallback": [one.fallback for one in self.pooled],
-                "supported": [term not in self.unsupported for term in self.terms],
             }
         ).rename(columns={0: "conf.low", 1: "conf.high"})
+        if self.support is not None:
+            frame["supported"] = [term not in self.unsupported for term in self.terms]
         first = ["term", "estimate", "std.error", "statistic", "df", "p.value", "conf.low", "conf.high"]
         return frame[[*first, *(name for name in frame.columns if name not in first)]].reset_index(drop=True)
 
@@ -219,6 +268,7 @@ class Pooled:
     @cached_property
     def _covariance(self) -> tuple[Float[ndarray, "terms terms"], bool]:
         """The pooled covariance matrix, and whether its correlations had to be taken from `between` alone."""
+        self._need_covariances()
         complete = np.asarray(self.estimates.used.all(axis=1))
         if complete.sum() < 2:
             raise AnalysisError(

@@ -7,6 +7,9 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
+NO_DOF = 0.01
+"""Below this many degrees of freedom a t quantile passes 1e128: the interval is the whole line."""
+
 
 class Reference(ABC):
     """The distribution of one estimand given all synthetic datasets."""
@@ -34,6 +37,8 @@ class StudentReference(Reference):
     def interval(self, alpha: float) -> tuple[float, float]:
         from scipy.special import ndtri, stdtrit
 
+        if self.dof < NO_DOF:
+            return -np.inf, np.inf
         upper = 1 - alpha / 2
         quantile = float(ndtri(upper) if np.isinf(self.dof) else stdtrit(self.dof, upper))
         return self.center - quantile * self.stddev, self.center + quantile * self.stddev
@@ -41,6 +46,8 @@ class StudentReference(Reference):
     def pvalue(self, null: float) -> float:
         from scipy.special import ndtr, stdtr
 
+        if self.dof < NO_DOF:
+            return 1.0
         statistic = -abs(self.center - null) / self.stddev
         return float(2 * (ndtr(statistic) if np.isinf(self.dof) else stdtr(self.dof, statistic)))
 

@@ -6,7 +6,7 @@ each dataset; a likelihood is then a sum over that table. Where the rows do not 
 column), every dataset keeps a table of its own.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from noisewise.errors import AnalysisError, did_you_mean
+from noisewise.synthesis import SyntheticDatasets
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,7 +45,7 @@ def weighted_rows(datasets: Sequence[Any], columns: Sequence[str]) -> list[Weigh
     """Distinct rows of the named columns: one shared table for all datasets, or one for each."""
     if len(datasets) == 0:
         raise AnalysisError("There are no datasets. Give at least 2 synthetic datasets.")
-    parts = [_distinct(dataset, tuple(columns), number) for number, dataset in enumerate(_each(datasets))]
+    parts = [_distinct(dataset, tuple(columns), number) for number, dataset in enumerate(_each(datasets, columns))]
     stacked = pa.concat_tables(parts, promote_options="permissive").unify_dictionaries()
     missing = _missing_rows(stacked, columns, len(parts))
     frame = _drop_missing(stacked, columns).to_pandas()
@@ -88,7 +89,10 @@ def to_arrow(dataset: Any) -> pa.Table:
     return frame.to_arrow()
 
 
-def _each(datasets: Sequence[Any]) -> Any:
+def _each(datasets: Sequence[Any], columns: Sequence[str]) -> Iterator[Any]:
+    """The datasets one after the other; of a release's files only the columns that are needed are read."""
+    if isinstance(datasets, SyntheticDatasets) and set(columns) <= set(datasets.schema.names):
+        return (datasets.part(i, columns) for i in range(len(datasets)))
     return (datasets[i] for i in range(len(datasets)))
 
 

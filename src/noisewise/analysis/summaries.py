@@ -10,6 +10,7 @@ from noisewise.analysis.estimates import spread_summary
 if TYPE_CHECKING:
     from noisewise.analysis.pooled import Pooled
 
+WARNING = "Warning:"
 UNSUPPORTED, FELL_BACK, CAREFUL = "†", "‡", "!"
 LATEX = {
     "\\": r"\textbackslash{}",
@@ -50,7 +51,7 @@ class Summary:
         lost = [f"{100 * share:.0f} %" for share in result.information_lost] if known else ["?"] * len(result.terms)
         columns = (result.params, result.bse, result.tvalues, result.pvalues, *result.conf_int(self.alpha).T.values)
         return [
-            (term, *(_number(value) for value in numbers[:2]), f"{numbers[2]:.2f}", f"{numbers[3]:.3f}",
+            (term, *(_number(value) for value in numbers[:2]), f"{numbers[2]:.2f}", _pvalue(numbers[3]),
              *(_number(value) for value in numbers[4:]), share, _marks(result, term))
             for term, share, *numbers in zip(result.terms, lost, *columns, strict=True)
         ]  # fmt: skip
@@ -105,7 +106,8 @@ def title_of(result: "Pooled") -> tuple[str, ...]:
 
 def notes_of(result: "Pooled") -> tuple[str, ...]:
     """Everything besides the numbers, the most serious first."""
-    notes = [f"Warning: {warning}" for warning in result.warnings]
+    notes = [f"{WARNING} {warning}" for warning in result.warnings]
+    notes += [note for note in result.estimates.notes if note.startswith(WARNING)]
     notes += _support_notes(result)
     notes += _by_message(FELL_BACK, result.fallbacks)
     notes += _by_message(CAREFUL, result.cautions)
@@ -117,7 +119,7 @@ def notes_of(result: "Pooled") -> tuple[str, ...]:
         notes.append(f"Datasets that entered, by term: {spread_summary(used)} of {result.datasets}.")
     if result.rows is not None and result.original_rows is not None:
         notes.append("lost: share of the information lost to synthesis and privacy noise.")
-    return (*notes, *result.estimates.notes)
+    return (*notes, *(note for note in result.estimates.notes if not note.startswith(WARNING)))
 
 
 def _support_notes(result: "Pooled") -> list[str]:
@@ -152,6 +154,10 @@ def _marks(result: "Pooled", term: str) -> str:
 
 def _number(value: float) -> str:
     return f"{value:.4f}" if 0.001 <= abs(value) < 1e5 or value == 0 else f"{value:.4g}"
+
+
+def _pvalue(value: float) -> str:
+    return "<0.001" if value < 0.001 else f"{value:.3f}"
 
 
 def _aligned(row: tuple[str, ...], widths: list[int]) -> list[str]:

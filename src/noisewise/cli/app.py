@@ -36,7 +36,9 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
-ReleaseFolder = Annotated[Path, typer.Argument(metavar="RELEASE", help="Folder of the release.")]
+ReleaseFolder = Annotated[
+    Path, typer.Argument(metavar="RELEASE", help="Folder of the release; a .zip of it where it is only read.")
+]
 StudyFile = Annotated[Path, typer.Argument(metavar="STUDY", help="The study file (TOML).")]
 AllowUntrusted = Annotated[
     bool, typer.Option("--allow-untrusted", help="Use a posterior whose verdict failed; intervals may not cover.")

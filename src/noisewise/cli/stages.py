@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from noisewise.artifacts import Release, damage
+from noisewise.artifacts import Release, damage, read_release
 from noisewise.cli.app import (
     AllowUntrusted,
     Debug,
@@ -96,7 +96,7 @@ def analyze_command(
     """Run an analysis on each synthetic dataset and pool the results with Rubin's rules for synthetic data."""
     from noisewise.study import analyze_release
 
-    target = existing(release)
+    target = read_release(release)
     analyses = target.manifest().analyses if formula is None else ({"formula": formula, "model": family},)
     if not analyses:
         raise AnalysisError("The release names no analyses. Give one: --formula 'y ~ a + b' --family binomial")
@@ -123,7 +123,7 @@ def verify_command(release: ReleaseFolder, debug: Debug = False) -> None:
     """Check that a release is complete and unchanged, and say what it promises."""
     from noisewise.reporting.content import promise
 
-    target = existing(release)
+    target = read_release(release)
     findings = damage(target)
     if findings:
         raise ReleaseError("This release does not add up:\n" + "\n".join(f"  {finding}" for finding in findings))

@@ -1,0 +1,116 @@
+"""Proportional hazards, where a column of times and a column of events are in the release."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+from numpy import ndarray
+
+from noisewise.analysis.estimates import Estimates, Estimator
+from noisewise.analysis.formulas import (
+    Design,
+    codes_of,
+    designs,
+    missing_note,
+    outcome_values,
+    parse,
+    variables_of_terms,
+)
+from noisewise.analysis.likelihoods import Curve, Likelihood, fit_each
+from noisewise.analysis.rows import weighted_rows
+from noisewise.errors import AnalysisError
+
+
+@dataclass(frozen=True)
+class Cox(Estimator):
+    """Cox's proportional hazards with Breslow's treatment of ties; write `cox("time ~ age", event="died")`.
+
+    Times in a release are bins, so that ties are many; with coarse bins a logistic regression for each bin may
+    be the better model. Without `event` every time is that of an event.
+    """
+
+    formula: str
+    """Time and terms, in formulaic's notation; there is no intercept."""
+    event: str | None = None
+    """A column with two levels, the second (or 1, or true) meaning that the event happened."""
+
+    def fit(self, datasets: Sequence[Any]) -> Estimates:
+        parsed = parse(self.formula)
+        columns = parsed.columns if self.event is None else (*parsed.columns, self.event)
+        rows = weighted_rows(datasets, columns)
+        levels = outcome_values(parsed, rows[0].frame)[1]
+        if levels:
+            raise AnalysisError(f"The time {parsed.outcome[0]!r} is a category ({', '.join(levels)}). Give a number.")
+        made, spec, _ = designs(parsed, rows)
+        kept = [i for i, name in enumerate(made[0].terms) if name != "Intercept"]
+        names = [made[0].terms[i] for i in kept]
+        about = variables_of_terms(parsed, made[0].terms, spec)
+        event = () if self.event is None else (self.event,)
+        return fit_each(
+            names,
+            made,
+            lambda design, counts: _breslow(design, kept, self._happened(design), counts),
+            ("Ties by Breslow's approximation.", *missing_note(rows)),
+            {name: (*about[name], *event) for name in names},
+            f"Cox proportional hazards: {self.formula}" + (f" (event: {self.event})" if self.event else ""),
+        )
+
+    def _happened(self, design: Design) -> Float[ndarray, " distinct"]:
+        if self.event is None:
+            return np.ones(len(design.matrix))
+        codes, levels = codes_of(design.frame, self.event)
+        if len(levels) != 2:
+            raise AnalysisError(
+                f"The event column {self.event!r} has {len(levels)} levels ({', '.join(levels)}); it needs two."
+            )
+        return codes.astype(float)
+
+
+def cox(formula: str, event: str | None = None) -> Cox:
+    """A Cox regression: `cox("duration ~ age + treatment", event="died")`."""
+    return Cox(formula, event)
+
+
+def _breslow(
+    design: Design, kept: Sequence[int], happened: Float[ndarray, " distinct"], counts: Float[ndarray, " distinct"]
+) -> "_Breslow":
+    order = np.argsort(-design.outcome, kind="stable")
+    times = design.outcome[order]
+    return _Breslow(
+        matrix=design.matrix[order][:, list(kept)],
+        counts=counts[order],
+        events=(counts * happened)[order],
+        ends=np.flatnonzero(np.append(times[1:] != times[:-1], True)),
+    )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Breslow(Likelihood):
+    """Rows from the longest time to the shortest, so that sums over those at risk are cumulative sums."""
+
+    matrix: Float[ndarray, "distinct terms"]
+    counts: Float[ndarray, " distinct"]
+    events: Float[ndarray, " distinct"]
+    ends: Int[ndarray, " times"]
+
+    def start(self) -> Float[ndarray, " terms"]:
+        return np.zeros(self.matrix.shape[1])
+
+    def at(self, parameters: Float[ndarray, " terms"]) -> Curve:
+        linear = self.matrix @ parameters
+        top = linear.max()
+        risk = self.counts * np.exp(linear - top)
+        events = np.diff(np.cumsum(self.events)[self.ends], prepend=0.0)
+        with_events = events > 0
+        events, ends = events[with_events], self.ends[with_events]
+        total = np.cumsum(risk)[ends]
+        mean = np.cumsum(risk[:, None] * self.matrix, axis=0)[ends] / total[:, None]
+        squares = self.matrix[:, :, None] * self.matrix[:, None, :]
+        second = np.cumsum(risk[:, None, None] * squares, axis=0)[ends] / total[:, None, None]
+        return Curve(
+            value=float(self.events @ linear - events @ (np.log(total) + top)),
+            slope=self.events @ self.matrix - events @ mean,
+            information=np.tensordot(events, second - mean[:, :, None] * mean[:, None, :], axes=1),
+        )
