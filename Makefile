@@ -11,7 +11,7 @@ export OPENBLAS_NUM_THREADS := 1
 export PYTHONPATH := $(CURDIR)/src
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow check format docs bench reproduce reproduce-full clean lock
+.PHONY: help setup accountant demo test test-slow check format docs bench reproduce reproduce-full clean lock
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -23,7 +23,12 @@ $(VENV)/.ready: pyproject.toml constraints.txt
 		{ echo "noisewise needs Python 3.11 or later; $(PYTHON) is older. Try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[holder,dev,experiments]"
+	$(MAKE) accountant
 	@touch $@
+
+accountant:  ## Install the second accountant beside the environment (setup does it)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade --no-deps \
+		--target $(VENV)/accountant --requirement tests/oracles/second_accountant.txt
 
 demo: setup  ## Run the built-in example through every stage (about half a minute)
 	$(BIN)/noisewise demo

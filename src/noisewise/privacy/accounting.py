@@ -19,7 +19,7 @@ from functools import lru_cache
 
 import numpy as np
 from scipy.optimize import minimize_scalar
-from scipy.special import log_ndtr
+from scipy.special import expit, log_ndtr, ndtri
 
 from noisewise.errors import BudgetError
 
@@ -87,9 +87,7 @@ class PrivacyLoss:
             return 0.0
         if not self.rounds and self._is_exact:
             return min(1.0, _exact_delta(epsilon, self.stddevs[0], 2 * len(self.stddevs)) * _SLACK)
-        bounds = [concentrated_delta(epsilon, self.rho)]
-        if not self.rounds:
-            bounds.append(_bridge_delta(epsilon, self.stddevs, self.max_rows_per_unit))
+        bounds = [concentrated_delta(epsilon, self.rho), _bridge_delta(epsilon, self)]
         if not self.stddevs and math.fsum(self.rounds) <= epsilon:
             bounds.append(0.0)
         return min(1.0, min(bounds) * _SLACK)
@@ -215,15 +213,30 @@ def _trim(probability: np.ndarray, reach: int) -> np.ndarray:
     return probability if half <= reach else probability[half - reach : half + reach + 1]
 
 
-def _bridge_delta(epsilon: float, stddevs: tuple[float, ...], max_rows_per_unit: int) -> float:
-    """An upper bound of δ for unequal noise, or for more than one row per unit, through continuous noise.
+def round_distance(epsilon: float) -> float:
+    """How far apart Gaussians of size 1 must lie to be as easy to tell apart as one draw of the exponential mechanism.
+
+    The loss of such a draw stays within a range of length ε, so its power p against a level a obeys
+    logit p ≤ logit a + ε. The quantile map from logistic to normal is steepest in the middle, which makes
+    2·Φ⁻¹(1/(1 + e^(−ε/2))) the largest distance Φ⁻¹(p) − Φ⁻¹(a). The derivation is in docs/accounting.md.
+    """
+    return 2 * float(ndtri(expit(epsilon / 2)))
+
+
+def _bridge_delta(epsilon: float, loss: PrivacyLoss) -> float:
+    """An upper bound of δ for unequal noise, several rows per unit, or selection, through continuous noise.
 
     Add continuous Gaussian noise of variance stddev² − t, then round each value at random by a discrete Gaussian of
     variance t around it. By Poisson summation the result is the discrete Gaussian up to a factor within
     (1 ± b)/(1 ∓ b) per cell, b = 2·Σ_j e^(−2π²t·j²). Rounding is post-processing, so with `cells` cells moving and
     h = cells · log((1 + b)/(1 − b)): δ(ε) ≤ e^h · (continuous δ)(ε − 2h). It holds for every t; several are tried.
+    Rounds of selection are dominated by Gaussians too (`round_distance`), and squared distances add up.
     """
-    cells = 2 * max_rows_per_unit * len(stddevs)
+    rows, stddevs = loss.max_rows_per_unit, loss.stddevs
+    cells = 2 * rows * len(stddevs)
+    selection = math.fsum(round_distance(cost) ** 2 for cost in loss.rounds)
+    if not stddevs:
+        return gaussian_delta(epsilon, math.sqrt(selection))
     best = 1.0
     for t in _BRIDGES:
         if t >= min(stddevs) ** 2:
@@ -231,8 +244,8 @@ def _bridge_delta(epsilon: float, stddevs: tuple[float, ...], max_rows_per_unit:
         q = math.exp(-2 * math.pi**2 * t)
         b = 2 * q / (1 - q)
         h = cells * (math.log1p(b) - math.log1p(-b))
-        distance = math.sqrt(math.fsum(2 * max_rows_per_unit**2 / (stddev**2 - t) for stddev in stddevs))
-        best = min(best, math.exp(h) * gaussian_delta(epsilon - 2 * h, distance))
+        noise = math.fsum(2 * rows**2 / (stddev**2 - t) for stddev in stddevs)
+        best = min(best, math.exp(h) * gaussian_delta(epsilon - 2 * h, math.sqrt(noise + selection)))
     return best
 
 
@@ -248,7 +261,7 @@ def _smallest(enough: Callable[[float], bool], start: float, floor: float) -> fl
     while high - low > _ROUNDING / 8:
         middle = (low + high) / 2
         low, high = (low, middle) if enough(middle) else (middle, high)
-    result = round_up(high)
+    result = round_up(low)
     while not enough(result):  # δ of lattice noise need not fall strictly; step until it holds
         result = round_up(result + _ROUNDING)
     return result

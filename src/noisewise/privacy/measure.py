@@ -89,14 +89,13 @@ def _noisy(exact: ExactCounts, workload: Workload, loss: PrivacyLoss, noise: Noi
 
 def _statement(loss: PrivacyLoss, settled: Budget, unit: str | None) -> PrivacyStatement:
     assert settled.delta is not None  # resolved
-    epsilon = loss.epsilon(settled.delta)
-    if epsilon > settled.epsilon * (1 + 1e-6):
-        raise BudgetError(f"The noise would cost epsilon {epsilon:g} of {settled.epsilon:g}. Nothing was drawn.")
+    if loss.delta(settled.epsilon) > settled.delta:
+        raise BudgetError(f"The noise would cost more than epsilon {settled.epsilon:g}. Nothing was drawn.")
     detail = (
         f"{len(loss.stddevs)} marginals; replacing one unit moves at most {2 * loss.max_rows_per_unit} counts of each."
     )
     return PrivacyStatement(
-        epsilon=min(settled.epsilon, epsilon),
+        epsilon=min(settled.epsilon, loss.epsilon(settled.delta)),
         delta=settled.delta,
         rho=loss.rho,
         unit="one row" if unit is None else f"all rows that share a value of {unit!r}",

@@ -51,6 +51,8 @@ class OpenDPNoise(NoiseSource):
     def choose(self, scores: np.ndarray, sensitivity: int, epsilon: float) -> int:
         """The index whose score plus Gumbel noise of size 2·sensitivity/ε is largest."""
         _guard_counts(scores)
+        if not (0 < epsilon < math.inf and sensitivity > 0 and scores.size):
+            raise BudgetError(f"A choice needs scores, a sensitivity and a positive epsilon, got {epsilon}.")
         require_sound_sampler()
         return _choose(scores, sensitivity, epsilon)
 
@@ -105,7 +107,7 @@ def _refuse_overspending(failed: bool, cost: float, rho: float) -> None:
 def _guard_counts(counts: np.ndarray) -> None:
     if counts.dtype != np.int64:
         raise BudgetError(f"Noise is added to int64 counts, not to {counts.dtype}. This is a defect: please report it.")
-    if counts.size and bool((np.abs(counts) > LARGEST_COUNT).any()):
+    if counts.size and not bool(((counts >= -LARGEST_COUNT) & (counts <= LARGEST_COUNT)).all()):
         raise BudgetError("A count is too large for the noise mechanism. Nothing was drawn.")
 
 
