@@ -1,7 +1,7 @@
 """A hundred logistic regressions on Adult: distinct rows with counts against a loop over statsmodels.
 
-Run: python -m benchmarks.analysis [repeats]. Both sides read the same 100 Parquet files of 46,043 rows, evaluate the same
-formula and end with coefficients and covariances; one thread each. The loop's ridge with bootstrap is timed on
+Run: python -m benchmarks.analysis [repeats]. Both sides read the same 100 Parquet files of 46,043 rows, evaluate the
+same formula and end with coefficients and covariances; one thread each. The loop's ridge with bootstrap is timed on
 some of its 5,000 fits and scaled up, which is said.
 """
 
@@ -72,9 +72,8 @@ def show(name: str, times: list[float], note: str = "") -> None:
 
 
 def main(repeats: int) -> None:
-    print(
-        f"{platform.processor() or platform.machine()}, load {os.getloadavg()[0]:.1f}, Python {platform.python_version()}"
-    )
+    machine = platform.processor() or platform.machine()
+    print(f"{machine}, load {os.getloadavg()[0]:.1f}, Python {platform.python_version()}")
     with tempfile.TemporaryDirectory() as folder:
         datasets = adult_datasets(Path(folder), DATASETS)
         print(f"{len(datasets)} datasets of {datasets.rows:,} rows; {FORMULA}; {repeats} repeats after a warm-up\n")

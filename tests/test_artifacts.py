@@ -19,8 +19,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from noisewise import artifacts
-from noisewise.artifacts import MANIFEST, Release, damage, read_release
+from noisewise.artifacts import MANIFEST, Release, contents, damage, manifest, read_release
 from noisewise.errors import NoisewiseError, ReleaseError
 from noisewise.synthesis import synthesize
 from small_release import MARGINALS, SCHEMA, posterior_by_hand, small_counts
@@ -266,7 +265,7 @@ def test_manifest_entries_are_checked(release, changes):
 
 
 def test_a_manifest_too_large_to_be_one_is_not_read(release, monkeypatch):
-    monkeypatch.setattr(artifacts, "MAX_MANIFEST_BYTES", 100)
+    monkeypatch.setattr(manifest, "MAX_MANIFEST_BYTES", 100)
     with pytest.raises(ReleaseError, match="larger than any manifest"):
         read_release(release.folder)
 
@@ -409,9 +408,9 @@ def test_no_single_byte_makes_a_reader_fail_with_anything_but_a_release_error(po
     content[int(position * len(content))] = value
     try:
         if name == "posterior":
-            artifacts._read_theta(bytes(content), PARAMETERS)
+            contents.read_theta(bytes(content), PARAMETERS)
         else:
-            artifacts._read_table(bytes(content), "noisy_counts.parquet", 24)
+            contents.read_table(bytes(content), "noisy_counts.parquet", 24)
     except ReleaseError:
         pass
 
@@ -422,7 +421,7 @@ def _parquet() -> bytes:
     return buffer.getvalue()
 
 
-CONTENT = {"posterior": artifacts._npz({"theta": THETA[:, :1]}), "counts": _parquet()}
+CONTENT = {"posterior": contents.npz({"theta": THETA[:, :1]}), "counts": _parquet()}
 
 
 # Interrupted writes
