@@ -26,7 +26,7 @@ $(VENV)/.ready: pyproject.toml constraints.txt
 	@touch $@
 
 demo: setup  ## Run the built-in example through every stage (about half a minute)
-	$(BIN)/noisewise demo
+	$(BIN)/noisewise demo --replace
 
 test: setup  ## Run the tests
 	$(BIN)/python -m pytest --numprocesses $(JOBS)
