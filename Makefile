@@ -31,7 +31,7 @@ accountant:  ## Install the second accountant beside the environment (setup does
 		--target $(VENV)/accountant --requirement tests/oracles/second_accountant.txt
 
 demo: setup  ## Run the built-in example through every stage (about half a minute)
-	$(BIN)/noisewise demo
+	$(BIN)/noisewise demo --replace
 
 test: setup  ## Run the tests
 	$(BIN)/python -m pytest --numprocesses $(JOBS)

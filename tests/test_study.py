@@ -2,14 +2,18 @@
 
 import polars as pl
 import pytest
+from typer.testing import CliRunner
 
 from conftest import REPOSITORY
+from experiments.seeded_noise import SeededNoise
 from noisewise import Budget, fit, measure, synthesize
 from noisewise.artifacts import Release, damage
+from noisewise.cli import app
 from noisewise.errors import FitError, ModelError, ReleaseError, SchemaError, StudyError
+from noisewise.posterior.laplace import Laplace
 from noisewise.posterior.result import Posterior
 from noisewise.schema import Boolean, Categorical, Schema
-from noisewise.study import Study, analyze_release, measure_study, refuse_large_model, run_study
+from noisewise.study import FIT_METHODS, Study, analyze_release, measure_study, refuse_large_model, run_study
 from noisewise.workload import Workload
 from small_study import SMALL_SCHEMA, SMALL_STUDY, small_study
 
@@ -48,6 +52,18 @@ def test_paths_are_relative_to_the_study_file(tmp_path, monkeypatch):
         ("epsilon = 1.0", "epsilon = 1.0\nmax_rows_per_unit = 0", "max_rows_per_unit"),
         ("datasets = 20", 'datasets = "many"', "synthesis.datasets"),
         ("[data]", "[data", "not valid TOML"),
+        ("[privacy]", '[posterior]\nmethod = "laplac"\n[privacy]', "Did you mean 'laplace'?"),
+        (
+            "[privacy]",
+            '[posterior]\nmethod = "laplace"\nsettings = { drows = 200 }\n[privacy]',
+            "method 'laplace' has no setting 'drows'. Did you mean 'draws'?",
+        ),
+        (
+            "[privacy]",
+            '[posterior]\nmethod = "laplace"\nsettings = { draws = "many" }\n[privacy]',
+            "method 'laplace': draws is 'many'",
+        ),
+        ("[privacy]", "[posterior]\nsettings = { draws = 200 }\n[privacy]", "Name a method to give it settings."),
     ],
 )
 def test_a_slip_is_named_with_its_place(tmp_path, old, new, words):
@@ -56,6 +72,19 @@ def test_a_slip_is_named_with_its_place(tmp_path, old, new, words):
         _load(tmp_path, SMALL_STUDY.replace(old, new, 1))
 
     assert words in str(caught.value)
+
+
+def test_a_method_is_an_object_with_its_settings(tmp_path):
+    text = SMALL_STUDY + '\n[posterior]\nmethod = "laplace"\nsettings = { draws = 200 }\n'
+
+    assert _load(tmp_path, text).posterior.chosen_method == Laplace(draws=200)
+    assert _load(tmp_path, SMALL_STUDY).posterior.chosen_method is None
+
+
+def test_the_commands_help_lists_the_methods():
+    told = CliRunner().invoke(app, ["fit", "--help"]).stdout
+
+    assert all(name in told for name in FIT_METHODS)
 
 
 def test_a_missing_file_is_named(tmp_path):
@@ -140,6 +169,7 @@ def test_analyses_that_are_not_named_are_not_run(tmp_path):
 
 def test_adult_runs_from_its_study_file_and_doubts_laplace(data_folder, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("noisewise.privacy.measure.OpenDPNoise", lambda: SeededNoise(1))
     study = Study.load(REPOSITORY / "examples" / "adult" / "adult.toml").reading(
         str(data_folder / "adult" / "adult.csv")
     )

@@ -1,12 +1,13 @@
 """A study: one TOML file that says what to read, protect, measure, fit, draw and analyse."""
 
+import dataclasses
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, field_validator
 
 from noisewise.analysis.analyze import analyze
 from noisewise.analysis.glm import glm
@@ -15,7 +16,7 @@ from noisewise.artifacts import Release
 from noisewise.errors import ModelError, ReleaseError, StudyError, did_you_mean
 from noisewise.model.junction_tree import junction_tree
 from noisewise.noisy_counts import NoisyCounts
-from noisewise.posterior.fit import fit
+from noisewise.posterior.fit import Method, fit
 from noisewise.posterior.laplace import Laplace
 from noisewise.posterior.problem import NormalPrior
 from noisewise.posterior.result import Posterior
@@ -27,6 +28,12 @@ from noisewise.workload import Workload, marginals_for
 
 MAX_MODEL_CELLS = 20_000_000
 """Largest sum of clique cells; a fit keeps some tens of numbers of 8 bytes for each."""
+
+FIT_METHODS: dict[str, type[Method] | None] = {
+    "auto": None,  # `fit` chooses
+    "laplace": Laplace,
+}
+"""The methods of fitting by the names that files and commands use. A new method is one line here."""
 
 
 class _Section(BaseModel):
@@ -74,14 +81,50 @@ class WorkloadSection(_Section):
 class PosteriorSection(_Section):
     """The section [posterior]."""
 
-    method: Literal["auto", "laplace"] = "auto"
-    """How to fit."""
+    method: str = "auto"
+    """How to fit: one of `FIT_METHODS`."""
+    settings: dict[str, bool | int | float | str] = {}
+    """The method's own settings, such as { draws = 2000 }; by default the method's defaults."""
     prior_stddev: float = 10.0
     """Standard deviation of the normal prior on the parameters."""
     cells: Literal["all", "canonical"] = "all"
     """Which noisy cells enter the likelihood."""
     seed: int = 0
     """Seed of the fit."""
+
+    @field_validator("method")
+    @classmethod
+    def _known_method(cls, name: str) -> str:
+        if name not in FIT_METHODS:
+            raise ValueError(f"there is no method {name!r}. {did_you_mean(name, FIT_METHODS)}")
+        return name
+
+    @field_validator("settings")
+    @classmethod
+    def _fitting_settings(cls, given: dict[str, Any], info: Any) -> dict[str, Any]:
+        if "method" in info.data:  # else the method itself is wrong, which has been said
+            _method(info.data["method"], given)
+        return given
+
+    @property
+    def chosen_method(self) -> Method | None:
+        """The method as an object; None leaves the choice to `fit`."""
+        return _method(self.method, self.settings)
+
+
+def _method(name: str, given: dict[str, Any]) -> Method | None:
+    """Build a method from its name and settings; a setting that it has not, or of the wrong kind, is a ValueError."""
+    kind = FIT_METHODS[name]
+    known = [field.name for field in dataclasses.fields(kind)] if kind is not None else []
+    for setting in given:
+        if setting not in known:
+            hint = did_you_mean(setting, known) if known else "Name a method to give it settings."
+            raise ValueError(f"method {name!r} has no setting {setting!r}. {hint}")
+    try:
+        return TypeAdapter(kind).validate_python(given) if kind is not None else None
+    except ValidationError as error:
+        problem = error.errors()[0]
+        raise ValueError(f"method {name!r}: {problem['loc'][0]} is {problem['input']!r}: {problem['msg']}.") from None
 
 
 class SynthesisSection(_Section):
@@ -178,14 +221,20 @@ def settings(section: type[Settings], **given: Any) -> Settings:
     except ValidationError as error:
         problem = error.errors()[0]
         option = str(problem["loc"][0]).replace("_", "-")
-        raise StudyError(f"--{option} is {problem['input']!r}: {problem['msg']}.") from None
+        raise StudyError(f"--{option} is {problem['input']!r}: {_said(problem)}") from None
 
 
 def fit_counts(noisy_counts: NoisyCounts, section: PosteriorSection, progress: Progress = silent) -> Posterior:
     """Fit as a study's [posterior] section says."""
-    method = {"auto": None, "laplace": Laplace()}[section.method]
     prior = NormalPrior(stddev=section.prior_stddev)
-    return fit(noisy_counts, method, prior=prior, cells=section.cells, seed=section.seed, progress=progress)
+    return fit(
+        noisy_counts,
+        section.chosen_method,
+        prior=prior,
+        cells=section.cells,
+        seed=section.seed,
+        progress=progress,
+    )
 
 
 def draw(posterior: Posterior, section: SynthesisSection, allow_untrusted: bool = False) -> DrawnDatasets:
@@ -290,7 +339,14 @@ def _explain(problem: Any) -> str:
         return f"unknown key {where!r}. {did_you_mean(location[-1], known)}"
     if problem["type"] == "missing":
         return f"{where!r} is missing. Add it."
-    return f"{where}: {problem['msg']}."
+    return f"{where}: {_said(problem)}"
+
+
+def _said(problem: Any) -> str:
+    """A problem in one sentence: ours as they are, pydantic's with the full stop they lack."""
+    message = str(problem["msg"])
+    ours = "Value error, "
+    return message.removeprefix(ours) if message.startswith(ours) else f"{message}."
 
 
 def _section(name: str) -> list[str]:
