@@ -1,5 +1,6 @@
 """The one private act: exact counts go in, noisy counts come out, and what was spent is written on them."""
 
+from dataclasses import asdict
 from typing import Any
 
 from noisewise.confidential.counts import ExactCounts, count
@@ -7,6 +8,7 @@ from noisewise.errors import BudgetError, DataError, SchemaError
 from noisewise.noisy_counts import Measurement, NoisyCounts, PrivacyStatement, PrivacyStep
 from noisewise.privacy.accounting import PrivacyLoss, calibrate
 from noisewise.privacy.budget import Budget
+from noisewise.privacy.ledger import Ledger
 from noisewise.privacy.noise import NoiseSource, OpenDPNoise
 from noisewise.schema import Schema
 from noisewise.workload import Workload
@@ -19,6 +21,7 @@ def measure(
     schema: Schema,
     workload: Workload,
     budget: Budget,
+    ledger: Ledger | None = None,
     *,
     unit: str | None = None,
     max_rows_per_unit: int = 1,
@@ -29,9 +32,14 @@ def measure(
     cells of all marginals get discrete Gaussian noise, as much as the budget needs for neighbours that differ
     by the content of one unit: one row, or with `max_rows_per_unit` the rows that share a value of the column
     `unit`. The number of rows is public. There is no seed: noise that can be drawn again can be subtracted.
+
+    With a `ledger` the cost is debited before anything is drawn, what passes the dataset's cap is refused, and the
+    same question is answered once: asked again, it costs nothing and gives the same noisy counts. Without one, nobody
+    adds up what several measurements tell about the same people: that is then the caller's part.
     """
+    noise = OpenDPNoise()
     return measure_with_insecure_noise_for_tests(
-        data, schema, workload, budget, unit=unit, max_rows_per_unit=max_rows_per_unit, noise=OpenDPNoise()
+        data, schema, workload, budget, ledger, unit=unit, max_rows_per_unit=max_rows_per_unit, noise=noise
     )
 
 
@@ -40,6 +48,7 @@ def measure_with_insecure_noise_for_tests(
     schema: Schema,
     workload: Workload,
     budget: Budget,
+    ledger: Ledger | None = None,
     *,
     unit: str | None = None,
     max_rows_per_unit: int = 1,
@@ -57,12 +66,23 @@ def measure_with_insecure_noise_for_tests(
         max_rows_per_unit=max_rows_per_unit,
     )
     statement = _statement(loss, settled, unit)
-    return NoisyCounts(
-        schema=schema,
-        rows=exact.rows,
-        measurements=_noisy(exact, workload, loss, noise),
-        privacy=statement,
-    )
+
+    def draw() -> NoisyCounts:
+        measurements = _noisy(exact, workload, loss, noise)
+        return NoisyCounts(schema=schema, rows=exact.rows, measurements=measurements, privacy=statement)
+
+    if ledger is None:
+        return draw()
+    asked = {
+        "schema": schema.hash,
+        "rows": exact.rows,
+        "workload": asdict(workload),
+        "epsilon": settled.epsilon,
+        "delta": settled.delta,
+        "unit": unit,
+        "max_rows_per_unit": max_rows_per_unit,
+    }
+    return ledger.once(asked, loss, settled, schema, draw, unit=unit)
 
 
 def refuse_unreviewed(schema: Schema) -> None:
