@@ -16,7 +16,9 @@ def reference() -> str:
     """The help of every command, in their order."""
     group: Any = get_command(app)
     parts = [HEAD, _help("noisewise", group)]
-    parts += [_help(f"noisewise {name}", sub) for name, sub in group.commands.items()]
+    for name, sub in group.commands.items():
+        parts.append(_help(f"noisewise {name}", sub))
+        parts += [_help(f"noisewise {name} {inner}", one) for inner, one in getattr(sub, "commands", {}).items()]
     return "\n".join(parts)
 
 

@@ -93,6 +93,10 @@ class DataError(NoisewiseError):
             "Some unit has more rows than max_rows_per_unit. Declare a larger bound, or thin out the source first."
         ),
         "unit-column-missing": "max_rows_per_unit above 1 needs the column that names the unit.",
+        "process-ended": (
+            "The process that opens the table ended without an answer, perhaps for want of memory. Run the same "
+            "command again: what was debited is not debited twice."
+        ),
         "engine-failed": "The database engine failed. Its message is withheld because it may quote a record.",
     }
 

@@ -2,7 +2,7 @@
 
 import dataclasses
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -20,6 +20,7 @@ from noisewise.posterior.fit import Method, fit
 from noisewise.posterior.laplace import Laplace
 from noisewise.posterior.problem import NormalPrior
 from noisewise.posterior.result import Posterior
+from noisewise.privacy.ledger import Ledger, lineage_of
 from noisewise.progress import Progress, silent
 from noisewise.reporting.report import report
 from noisewise.schema import Schema
@@ -54,6 +55,15 @@ class SchemaSection(_Section):
     """The schema file; relative to the study file."""
 
 
+class CapSection(_Section):
+    """The table `cap` of the section [privacy]."""
+
+    epsilon: float
+    """ε of all measurements together."""
+    delta: float
+    """δ of all measurements together."""
+
+
 class PrivacySection(_Section):
     """The section [privacy]."""
 
@@ -67,6 +77,15 @@ class PrivacySection(_Section):
     """The column that names the unit of protection, where a unit may have several rows."""
     max_rows_per_unit: int = Field(default=1, ge=1)
     """How many rows one unit contributes at the most."""
+    ledger: str | None = None
+    """The ledger file that measuring is debited to; relative to the study file. The commands keep one beside the
+    study by default."""
+    lineage: str | None = None
+    """The name, in the ledger, of the people the table is about; by default where the source is."""
+    occasion: str = ""
+    """Which measurement this is: the same question on another occasion asks for new noise, and is paid for."""
+    cap: CapSection | None = None
+    """What all measurements of the lineage together may cost; registered with the first of them, for good."""
 
 
 class WorkloadSection(_Section):
@@ -210,6 +229,14 @@ class Study(_Section):
         source = self.data.source
         return source if "://" in source else str(self.folder / source)
 
+    def ledger(self, default: Path | None = None) -> Ledger | None:
+        """The account that measuring is debited to: in the file [privacy] names, else in `default`."""
+        path = default if self.privacy.ledger is None else self.folder / self.privacy.ledger
+        if path is None:
+            return None
+        lineage = self.privacy.lineage or lineage_of(self.source(), path.resolve().parent)
+        return Ledger(path, lineage, self.privacy.occasion)
+
 
 Settings = TypeVar("Settings", PosteriorSection, SynthesisSection)
 
@@ -255,11 +282,38 @@ def analyze_release(
     return results
 
 
-def measure_study(study: Study, release: Release, progress: Progress = silent) -> NoisyCounts:
-    """Measure what a study asks for and start its release; a release that is there is never measured again."""
+def measured(study: Study, ledger: Ledger | None) -> NoisyCounts:
+    """Open the confidential table and measure what a study asks for, here and now."""
     from noisewise.privacy.budget import Budget
     from noisewise.privacy.measure import measure
 
+    schema, privacy = study.load_schema(), study.privacy
+    if ledger is not None and privacy.cap is not None:
+        cap = Budget(privacy.cap.epsilon, privacy.cap.delta)
+        ledger.agree(cap, unit=privacy.unit, max_rows_per_unit=privacy.max_rows_per_unit)
+    return measure(
+        study.source(),
+        schema,
+        study.load_workload(schema),
+        Budget(epsilon=privacy.epsilon, delta=privacy.delta),
+        ledger,
+        unit=privacy.unit,
+        max_rows_per_unit=privacy.max_rows_per_unit,
+    )
+
+
+def measure_study(
+    study: Study,
+    release: Release,
+    progress: Progress = silent,
+    *,
+    ledger: Ledger | None = None,
+    measuring: Callable[[Study, Ledger | None], NoisyCounts] = measured,
+) -> NoisyCounts:
+    """Measure what a study asks for and start its release; a release that is there is never measured again.
+
+    `ledger` is where the cost is debited (the study's own by default), and `measuring` who opens the table.
+    """
     if release.exists():
         raise ReleaseError(
             f"{release.folder} already holds a release. Measuring again would spend the budget again: go on with "
@@ -269,14 +323,7 @@ def measure_study(study: Study, release: Release, progress: Progress = silent) -
     workload = study.load_workload(schema)
     refuse_large_model(schema, workload)
     progress("counting and adding noise", 0, 0)
-    noisy_counts = measure(
-        study.source(),
-        schema,
-        workload,
-        Budget(epsilon=study.privacy.epsilon, delta=study.privacy.delta),
-        unit=study.privacy.unit,
-        max_rows_per_unit=study.privacy.max_rows_per_unit,
-    )
+    noisy_counts = measuring(study, ledger or study.ledger())
     intended = tuple({"model": analysis.model, "formula": analysis.formula} for analysis in study.analysis)
     release.write_noisy_counts(noisy_counts, intended)
     return noisy_counts
@@ -305,13 +352,21 @@ class Outcome:
     """Where the report is."""
 
 
-def run_study(study: Study, release: Release, *, allow_untrusted: bool = False, progress: Progress = silent) -> Outcome:
+def run_study(
+    study: Study,
+    release: Release,
+    *,
+    allow_untrusted: bool = False,
+    progress: Progress = silent,
+    ledger: Ledger | None = None,
+    measuring: Callable[[Study, Ledger | None], NoisyCounts] = measured,
+) -> Outcome:
     """Go through all stages; noisy counts that are there are taken, never measured again."""
     if release.exists():
         noisy_counts = release.noisy_counts()
         _refuse_other_study(study, noisy_counts)
     else:
-        noisy_counts = measure_study(study, release, progress)
+        noisy_counts = measure_study(study, release, progress, ledger=ledger, measuring=measuring)
     posterior = fit_counts(noisy_counts, study.posterior, progress)
     release.write_posterior(posterior)
     release.write_datasets(draw(posterior, study.synthesis, allow_untrusted), progress)

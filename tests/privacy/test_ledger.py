@@ -106,7 +106,7 @@ def test_the_same_question_is_answered_once(ledger):
     assert again.hash == first.hash
     assert again.privacy == first.privacy
     assert kinds(ledger) == ["opened", "debited", "measured"]
-    assert ledger.measured(SCHEMA, 2).hash == first.hash
+    assert ledger.measured(SCHEMA, first.hash).hash == first.hash
 
 
 def test_without_a_ledger_every_call_draws():
@@ -254,11 +254,11 @@ def test_a_cap_whose_delta_promises_nothing_is_refused(ledger):
     "statement",
     [
         "UPDATE entry SET content = replace(content, '\"stddevs\": [', '\"stddevs\": [9') WHERE kind = 'debited'",
-        "UPDATE entry SET dataset = 'nobody' WHERE kind = 'debited'",
+        "UPDATE entry SET lineage = 'nobody' WHERE kind = 'debited'",
         "UPDATE entry SET date = '2001-01-01' WHERE number = 1",
         "DELETE FROM entry WHERE kind = 'debited'",
         "UPDATE entry SET number = number + 10",
-        "INSERT INTO entry SELECT 4, date, dataset, kind, content, seal FROM entry WHERE number = 3",
+        "INSERT INTO entry SELECT 4, date, lineage, kind, content, seal FROM entry WHERE number = 3",
     ],
 )
 def test_an_edited_ledger_is_noticed_and_stops_everything(ledger, statement):

@@ -51,8 +51,22 @@ notices = Console(stderr=True, highlight=False, soft_wrap=True)
 """Where progress and errors go, so that results can be piped."""
 
 
-def command(name: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+Registering = Callable[[Callable[..., None]], Callable[..., None]]
+
+
+def group(name: str, summary: str) -> Callable[[str], Registering]:
+    """A group of commands, such as `noisewise ledger show`; what it returns registers one in it."""
+    inner = typer.Typer(name=name, help=summary, no_args_is_help=True, rich_markup_mode=None)
+    app.add_typer(inner)
+    return lambda inside: _registering(inner, inside, f"{name} {inside}")
+
+
+def command(name: str) -> Registering:
     """Register a command whose errors become one message and an exit code."""
+    return _registering(app, name, name)
+
+
+def _registering(where: typer.Typer, name: str, full_name: str) -> Registering:
 
     def register(work: Callable[..., None]) -> Callable[..., None]:
         @wraps(work)
@@ -62,13 +76,13 @@ def command(name: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
             except NoisewiseError as error:
                 if options.get("debug"):
                     raise
-                notices.print(f"noisewise {name}: {error}", markup=False, style="red")
+                notices.print(f"noisewise {full_name}: {error}", markup=False, style="red")
                 raise typer.Exit(error.exit_code) from None
             except KeyboardInterrupt:
                 notices.print("\nStopped. Nothing half-written is left behind.", style="yellow")
                 raise typer.Exit(STOPPED) from None
 
-        return app.command(name)(guarded)
+        return where.command(name)(guarded)
 
     return register
 

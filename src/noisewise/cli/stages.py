@@ -1,11 +1,12 @@
 """The stages of a study as commands."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from noisewise.artifacts import Release, damage, read_release
+from noisewise.cli.accounts import spent_by
 from noisewise.cli.app import (
     AllowUntrusted,
     Debug,
@@ -19,6 +20,10 @@ from noisewise.cli.app import (
 from noisewise.errors import AnalysisError, ReleaseError
 from noisewise.posterior.result import Posterior
 
+if TYPE_CHECKING:
+    from noisewise.privacy.ledger import Ledger
+    from noisewise.study import Study
+
 Destination = Annotated[
     Path | None,
     typer.Option("--release", "-o", help="Folder of the release; by default STUDY's name + '-release', beside it."),
@@ -28,19 +33,30 @@ Destination = Annotated[
 Source = Annotated[str | None, typer.Option("--source", help="The confidential table, in place of [data] source.")]
 
 
+LedgerFile = Annotated[
+    Path | None,
+    typer.Option("--ledger", help="The ledger to debit; by default [privacy] ledger, or noisewise.ledger by STUDY."),
+]
+
+
 @command("measure")
-def measure_command(study: StudyFile, release: Destination = None, source: Source = None) -> None:
+def measure_command(
+    study: StudyFile, release: Destination = None, source: Source = None, ledger: LedgerFile = None
+) -> None:
     """Measure the study's marginals with privacy noise, and start its release.
 
-    This is the only private act: it opens the confidential table and spends the budget. What it writes may
-    be published. Errors name a column and a code, never a value of the table; there is no --debug here.
+    This is the only private act: a process of its own opens the confidential table, debits the ledger and draws
+    the noise. What is written may be published. The same question asked again is answered from the ledger, and
+    costs nothing. Errors name a column and a code, never a value of the table; there is no --debug here.
     """
+    from noisewise.cli.own_process import OwnProcess
     from noisewise.study import Study, measure_study
 
-    folder = _destination(study, release)
+    folder, wanted = _destination(study, release), Study.load(study).reading(source)
+    account = _account(study, wanted, ledger)
     with shown_progress() as progress:
-        measure_study(Study.load(study).reading(source), Release(folder), progress)
-    say(f"Measured into {folder}. Next: noisewise fit {folder}")
+        measure_study(wanted, Release(folder), progress, ledger=account, measuring=OwnProcess(progress))
+    say(f"Measured into {folder}.\n{spent_by(account)}\nNext: noisewise fit {folder}")
 
 
 @command("fit")
@@ -140,18 +156,27 @@ def run_command(
     study: StudyFile,
     release: Destination = None,
     source: Source = None,
+    ledger: LedgerFile = None,
     allow_untrusted: AllowUntrusted = False,
 ) -> None:
     """Run a whole study: measure, fit, synthesize, analyze, report.
 
     A release that is already there is never measured again: the run goes on from its noisy counts.
     """
+    from noisewise.cli.own_process import OwnProcess
     from noisewise.study import Study, run_study
 
-    folder = _destination(study, release)
+    folder, wanted = _destination(study, release), Study.load(study).reading(source)
+    account = _account(study, wanted, ledger)
     with shown_progress() as progress:
-        wanted = Study.load(study).reading(source)
-        outcome = run_study(wanted, Release(folder), allow_untrusted=allow_untrusted, progress=progress)
+        outcome = run_study(
+            wanted,
+            Release(folder),
+            allow_untrusted=allow_untrusted,
+            progress=progress,
+            ledger=account,
+            measuring=OwnProcess(progress),
+        )
     _say_verdict(outcome.posterior)
     for pooled in outcome.results.values():
         say(pooled.summary().as_text() + "\n")
@@ -160,6 +185,17 @@ def run_command(
 
 def _destination(study: Path, release: Path | None) -> Path:
     return release if release is not None else study.with_name(study.name.removesuffix(".toml") + "-release")
+
+
+def _account(study: Path, wanted: "Study", ledger: Path | None) -> "Ledger":
+    """The account to debit: the option, what the study says, or a ledger beside the study."""
+    if ledger is not None:
+        wanted = wanted.model_copy(
+            update={"privacy": wanted.privacy.model_copy(update={"ledger": str(ledger.resolve())})}
+        )
+    account = wanted.ledger(study.resolve().with_name("noisewise.ledger"))
+    assert account is not None  # a default was given
+    return account
 
 
 def _say_verdict(posterior: Posterior) -> None:

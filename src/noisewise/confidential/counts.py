@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from noisewise.confidential.boundary import private_files
 from noisewise.confidential.codes import FORBIDDEN, OUTSIDE, level_code
 from noisewise.confidential.sources import Source, opened
 from noisewise.confidential.withheld import withheld
@@ -49,7 +50,7 @@ def count(
     """
     wanted = tuple(marginals)
     names = tuple(sorted({name for marginal in wanted for name in marginal}, key=schema.index))
-    with opened(data) as source:
+    with private_files(), opened(data) as source:
         coded = withheld(lambda: _coded(source, schema, names), source.failure)
         rows = withheld(lambda: _check(coded, names), source.failure)
         if unit is not None:

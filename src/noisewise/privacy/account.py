@@ -1,4 +1,4 @@
-"""The account of a dataset: its cap, what was spent, and what is refused."""
+"""The account of a lineage: its cap, what was spent, and what is refused."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,10 +12,10 @@ from noisewise.privacy.chain import Entry
 
 @dataclass(frozen=True, kw_only=True)
 class Account:
-    """What a ledger knows about one dataset."""
+    """What a ledger knows about one lineage."""
 
-    dataset: str
-    """The dataset's name in the ledger."""
+    lineage: str
+    """The lineage's name in the ledger."""
     cap: Budget
     """What all measurements together may cost."""
     registered: bool
@@ -38,19 +38,19 @@ def refuse_registration(account: Account, cap: Budget, unit: str | None, max_row
     """Refuse a second registration, and one that does not cover what was spent."""
     if account.registered:
         raise BudgetError(
-            f"{account.dataset!r} is registered already, with a cap of epsilon {account.cap.epsilon:g} and delta "
+            f"{account.lineage!r} is registered already, with a cap of epsilon {account.cap.epsilon:g} and delta "
             f"{account.cap.delta:g}. A cap is set once: it is the promise to the people in the data."
         )
     if not account.debits:
         return
     if (unit, max_rows_per_unit) != (account.unit, account.spent.max_rows_per_unit):
         raise BudgetError(
-            f"{account.dataset!r} was measured for another unit of protection. Register that one: {_unit(account)}."
+            f"{account.lineage!r} was measured for another unit of protection. Register that one: {_unit(account)}."
         )
     assert cap.delta is not None  # checked before
     if account.spent.delta(cap.epsilon) > cap.delta:
         raise BudgetError(
-            f"{account.dataset!r} has already spent more than this cap: epsilon {account.spent.epsilon(cap.delta):g} "
+            f"{account.lineage!r} has already spent more than this cap: epsilon {account.spent.epsilon(cap.delta):g} "
             f"at delta {cap.delta:g}. Register at least that."
         )
 
@@ -59,15 +59,15 @@ def refuse_overdraft(path: str | Path, account: Account, loss: PrivacyLoss, unit
     """Refuse a measurement that protects another unit, or with which the cap would be passed."""
     if (unit, loss.max_rows_per_unit) != (account.unit, account.spent.max_rows_per_unit):
         raise BudgetError(
-            f"The ledger protects another unit of {account.dataset!r} than this study: {_unit(account)}. Losses of "
+            f"The ledger protects another unit of {account.lineage!r} than this study: {_unit(account)}. Losses of "
             "different units do not add up. Use the same unit, and the same max_rows_per_unit. Nothing was drawn."
         )
     delta = account.cap.delta
     assert delta is not None  # an account's cap is settled
     if delta >= 1 / rows:
         raise BudgetError(
-            f"The cap of {account.dataset!r} has delta {delta:g}, which is not below 1/rows: it would promise nothing. "
-            "Register the dataset in another ledger file, with a smaller delta. Nothing was drawn."
+            f"The cap of {account.lineage!r} has delta {delta:g}, which is not below 1/rows: it would promise nothing. "
+            "Register the lineage in another ledger file, with a smaller delta. Nothing was drawn."
         )
     together = account.spent + loss
     if together.delta(account.cap.epsilon) <= delta:
@@ -76,11 +76,11 @@ def refuse_overdraft(path: str | Path, account: Account, loss: PrivacyLoss, unit
         "Its cap was registered and is final."
         if account.registered
         else "Nobody registered a cap, so it is what the first measurement asked for. If more is acceptable for the "
-        f"people in the data, say so once and for all: noisewise ledger register {path} --dataset "
-        f"{account.dataset!r} --epsilon … --delta {delta:g}."
+        f"people in the data, say so once and for all: noisewise ledger register {path} --lineage "
+        f"{account.lineage!r} --epsilon … --delta {delta:g}."
     )
     raise BudgetError(
-        f"The ledger {path} refuses: {account.dataset!r} has spent epsilon {account.epsilon:.6g} of "
+        f"The ledger {path} refuses: {account.lineage!r} has spent epsilon {account.epsilon:.6g} of "
         f"{account.cap.epsilon:g}, and with this measurement it would be {together.epsilon(delta):.6g} (delta "
         f"{delta:g}). {way} Nothing was drawn."
     )
@@ -96,16 +96,16 @@ def terms_of(cap: Budget, unit: str | None, max_rows_per_unit: int) -> dict[str,
     return {"epsilon": cap.epsilon, "delta": cap.delta, "unit": unit, "max_rows_per_unit": max_rows_per_unit}
 
 
-def account_of(entries: list[Entry], dataset: str) -> Account | None:
-    """Add up what the entries say about a dataset; a registration comes after an opening and takes its place."""
-    own = [entry for entry in entries if entry.dataset == dataset]
+def account_of(entries: list[Entry], lineage: str) -> Account | None:
+    """Add up what the entries say about a lineage; a registration comes after an opening and takes its place."""
+    own = [entry for entry in entries if entry.lineage == lineage]
     terms = [entry for entry in own if entry.kind in ("opened", "registered")]
     if not terms:
         return None
     last = terms[-1].content
     debits = [entry.content for entry in own if entry.kind == "debited"]
     return Account(
-        dataset=dataset,
+        lineage=lineage,
         cap=Budget(last["epsilon"], last["delta"]),
         registered=terms[-1].kind == "registered",
         unit=last["unit"],

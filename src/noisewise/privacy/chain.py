@@ -25,7 +25,7 @@ _APPLICATION = 0x6E77_6C67  # "nwlg": marks the SQLite file as a ledger
 _VERSION = 1
 _FIRST_SEAL = hashlib.sha256(b"noisewise ledger, version 1").hexdigest()
 _MADE_OF = (
-    "CREATE TABLE entry (number INTEGER PRIMARY KEY, date TEXT NOT NULL, dataset TEXT NOT NULL, kind TEXT NOT NULL, "
+    "CREATE TABLE entry (number INTEGER PRIMARY KEY, date TEXT NOT NULL, lineage TEXT NOT NULL, kind TEXT NOT NULL, "
     "content TEXT NOT NULL, seal TEXT NOT NULL)",
     "CREATE TABLE counts (entry INTEGER NOT NULL, number INTEGER NOT NULL, cells BLOB NOT NULL, "
     "PRIMARY KEY (entry, number))",
@@ -48,8 +48,8 @@ class Entry:
     """1, 2, 3, … without gaps."""
     date: str
     """The day it was written (UTC)."""
-    dataset: str
-    """The dataset it is about."""
+    lineage: str
+    """The lineage it is about."""
     kind: str
     """"opened", "registered", "debited" or "measured"."""
     content: dict[str, Any]
@@ -66,16 +66,16 @@ class Chain:
 
     def entries(self) -> list[Entry]:
         """All entries, oldest first; a broken seal is an error."""
-        lines = self._connection.execute("SELECT number, date, dataset, kind, content, seal FROM entry ORDER BY number")
+        lines = self._connection.execute("SELECT number, date, lineage, kind, content, seal FROM entry ORDER BY number")
         found, before = [], _FIRST_SEAL
-        for expected, (number, date, dataset, kind, content, seal) in enumerate(lines.fetchall(), 1):
-            if number != expected or seal != _seal(before, number, date, dataset, kind, content):
+        for expected, (number, date, lineage, kind, content, seal) in enumerate(lines.fetchall(), 1):
+            if number != expected or seal != _seal(before, number, date, lineage, kind, content):
                 raise BudgetError(
                     f"The ledger {self.path} was edited: entry {expected} does not follow from those before it. "
                     "Nothing was drawn. Restore it from a copy, and find out who changed it."
                 )
             before = seal
-            found.append(_entry(number, date, dataset, kind, content, seal))
+            found.append(_entry(number, date, lineage, kind, content, seal))
         return found
 
     @contextmanager
@@ -90,17 +90,17 @@ class Chain:
                 self._connection.execute("ROLLBACK")
             raise
 
-    def append(self, dataset: str, kind: str, content: dict[str, Any]) -> Entry:
+    def append(self, lineage: str, kind: str, content: dict[str, Any]) -> Entry:
         """Add an entry; call it inside `writing`."""
         known = self.entries()
         number, before = len(known) + 1, known[-1].seal if known else _FIRST_SEAL
         date = datetime.datetime.now(datetime.UTC).date().isoformat()
         text = json.dumps(content, sort_keys=True, ensure_ascii=True, allow_nan=False)
-        seal = _seal(before, number, date, dataset, kind, text)
+        seal = _seal(before, number, date, lineage, kind, text)
         self._connection.execute(
-            "INSERT INTO entry VALUES (?, ?, ?, ?, ?, ?)", (number, date, dataset, kind, text, seal)
+            "INSERT INTO entry VALUES (?, ?, ?, ?, ?, ?)", (number, date, lineage, kind, text, seal)
         )
-        return _entry(number, date, dataset, kind, text, seal)
+        return _entry(number, date, lineage, kind, text, seal)
 
     def keep(self, entry: int, blocks: list[bytes]) -> None:
         """Store the counts that belong to an entry; call it inside `writing`."""
@@ -117,7 +117,7 @@ class Chain:
 def opened(path: Path, create: bool = True) -> Iterator[Chain]:
     """Open a ledger file, make it where there is none, and close it again."""
     if not create and not path.is_file():
-        raise BudgetError(f"There is no ledger at {path}. Check the path, or register a dataset to start one.")
+        raise BudgetError(f"There is no ledger at {path}. Check the path, or register a lineage to start one.")
     try:
         connection = _connected(path)
         try:
@@ -165,10 +165,10 @@ def _make_tables(path: Path, connection: sqlite3.Connection) -> None:
         os.close(folder)
 
 
-def _seal(before: str, number: int, date: str, dataset: str, kind: str, content: str) -> str:
-    text = json.dumps([before, number, date, dataset, kind, content], ensure_ascii=True)
+def _seal(before: str, number: int, date: str, lineage: str, kind: str, content: str) -> str:
+    text = json.dumps([before, number, date, lineage, kind, content], ensure_ascii=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _entry(number: int, date: str, dataset: str, kind: str, content: str, seal: str) -> Entry:
-    return Entry(number=number, date=date, dataset=dataset, kind=kind, content=json.loads(content), seal=seal)
+def _entry(number: int, date: str, lineage: str, kind: str, content: str, seal: str) -> Entry:
+    return Entry(number=number, date=date, lineage=lineage, kind=kind, content=json.loads(content), seal=seal)

@@ -1,6 +1,7 @@
 """The ledger: what was spent on whose data, on disk, so that no budget is spent twice.
 
-Each dataset has an account with a cap. A measurement goes through these steps, and may die at any of them:
+Each lineage (the people a table is about) has an account with a cap. A measurement goes through these steps, and may
+die at any of them:
 
     debit            one entry, on the disk before anything is drawn; refused if the cap would be passed
     draw and store   in one transaction: either the noisy counts are in the ledger for good, or nothing is
@@ -17,6 +18,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import numpy as np
 
@@ -31,51 +33,66 @@ from noisewise.schema import Schema
 
 @dataclass(frozen=True)
 class Ledger:
-    """The account of a dataset in a ledger file: give it to `measure`.
+    """The account of a lineage in a ledger file: give it to `measure`.
 
-    A dataset is a *lineage*: the people it is about. Extracts, corrected versions and later waves of the same table
-    belong to the same account, because what is released about the same people adds up.
+    A lineage is the people a table is about. Extracts, corrected versions and later waves of the same table belong to
+    the same account, because what is released about the same people adds up.
 
     >>> ledger = Ledger("people.ledger", "people")
     """
 
     path: str | Path
     """The ledger file (SQLite); it is made where there is none."""
-    dataset: str
-    """The dataset's name."""
+    lineage: str
+    """The lineage's name."""
     occasion: str = ""
     """Which measurement this is. The same question on the same occasion is answered from the ledger; a new occasion
     asks for new noise, and is paid for."""
 
     def register(self, cap: Budget, *, unit: str | None = None, max_rows_per_unit: int = 1) -> Account:
-        """Set once and for all what everything measured on this dataset may cost together."""
+        """Set once and for all what everything measured on this lineage may cost together."""
         if cap.delta is None:
             raise BudgetError("A cap needs its delta: far below 1/rows, such as 1e-9. Give one.")
         terms = terms_of(cap, unit, max_rows_per_unit)
         with opened(Path(self.path)) as chain, chain.writing():
-            account = account_of(chain.entries(), self.dataset)
+            account = account_of(chain.entries(), self.lineage)
             if account is not None:
                 refuse_registration(account, cap, unit, max_rows_per_unit)
-            chain.append(self.dataset, "registered", terms)
+            chain.append(self.lineage, "registered", terms)
             return self._found(chain)
 
+    def agree(self, cap: Budget, *, unit: str | None = None, max_rows_per_unit: int = 1) -> None:
+        """Register this cap, or make sure that it is the one that was registered."""
+        with opened(Path(self.path)) as chain:
+            account = account_of(chain.entries(), self.lineage)
+        if account is None or not account.registered:
+            self.register(cap, unit=unit, max_rows_per_unit=max_rows_per_unit)
+        elif account.cap != cap:
+            raise BudgetError(
+                f"The study's cap is epsilon {cap.epsilon:g}, delta {cap.delta:g}; the ledger {self.path} has "
+                f"registered epsilon {account.cap.epsilon:g}, delta {account.cap.delta:g} for {self.lineage!r}, for "
+                "good. Correct the study's [privacy] cap."
+            )
+
     def account(self) -> Account | None:
-        """What the ledger knows about this dataset; None if nothing."""
+        """What the ledger knows about this lineage; None if nothing."""
         with opened(Path(self.path), create=False) as chain:
-            return account_of(chain.entries(), self.dataset)
+            return account_of(chain.entries(), self.lineage)
 
     def entries(self) -> list[Entry]:
         """All entries of the file, oldest first, their seals checked."""
         with opened(Path(self.path), create=False) as chain:
             return chain.entries()
 
-    def measured(self, schema: Schema, number: int) -> NoisyCounts:
-        """The noisy counts under a debit of this number."""
+    def measured(self, schema: Schema, content_hash: str) -> NoisyCounts:
+        """The noisy counts of this lineage whose `hash` is this."""
         with opened(Path(self.path), create=False) as chain:
-            counts = _stored(chain, number, schema)
-        if counts is None:
-            raise BudgetError(f"Entry {number} of {self.path} has no noisy counts. Measure again: it costs nothing.")
-        return counts
+            for entry in chain.entries():
+                if (entry.kind, entry.lineage, entry.content.get("hash")) == ("measured", self.lineage, content_hash):
+                    counts = _stored(chain, entry.content["debit"], schema)
+                    assert counts is not None  # its entry is there
+                    return counts
+        raise BudgetError(f"{self.path} has no such noisy counts. Measure again: what is debited costs nothing more.")
 
     def once(
         self,
@@ -89,7 +106,7 @@ class Ledger:
     ) -> NoisyCounts:
         """Debit `loss`, draw, store and give out; or give out what is stored under the same question.
 
-        `asked` is everything public that tells one measurement from another. `budget` becomes the cap of a dataset
+        `asked` is everything public that tells one measurement from another. `budget` becomes the cap of a lineage
         that the ledger does not know yet.
         """
         question = {**asked, "occasion": self.occasion}
@@ -101,7 +118,7 @@ class Ledger:
                 if counts is None:
                     counts = draw()
                     chain.keep(debit.number, [_block(m.values) for m in counts.measurements])
-                    chain.append(self.dataset, "measured", {"debit": debit.number, **_described(counts)})
+                    chain.append(self.lineage, "measured", {"debit": debit.number, **_described(counts)})
         return counts
 
     def _debited(
@@ -110,11 +127,11 @@ class Ledger:
         fingerprint = _fingerprint(question)
         entries = chain.entries()
         for entry in entries:
-            if (entry.kind, entry.dataset, entry.content.get("question")) == ("debited", self.dataset, fingerprint):
+            if (entry.kind, entry.lineage, entry.content.get("question")) == ("debited", self.lineage, fingerprint):
                 return entry
-        account = account_of(entries, self.dataset)
+        account = account_of(entries, self.lineage)
         if account is None:
-            chain.append(self.dataset, "opened", terms_of(budget, unit, loss.max_rows_per_unit))
+            chain.append(self.lineage, "opened", terms_of(budget, unit, loss.max_rows_per_unit))
             account = self._found(chain)
         refuse_overdraft(self.path, account, loss, unit, int(question["rows"]))
         content = {
@@ -123,12 +140,23 @@ class Ledger:
             "stddevs": list(loss.stddevs),
             "rounds": list(loss.rounds),
         }
-        return chain.append(self.dataset, "debited", content)
+        return chain.append(self.lineage, "debited", content)
 
     def _found(self, chain: Chain) -> Account:
-        account = account_of(chain.entries(), self.dataset)
+        account = account_of(chain.entries(), self.lineage)
         assert account is not None  # it was just written
         return account
+
+
+def lineage_of(source: str, folder: Path) -> str:
+    """A name for a source when nobody gave one: its place, seen from the ledger's folder, and never a password."""
+    if "://" in source:
+        address = urlsplit(source)
+        port = f":{address.port}" if address.port else ""
+        return f"{address.scheme}://{address.hostname or ''}{port}{address.path}"
+    path, table = source.partition("::")[0], source.partition("::")[1:]
+    place = Path(path).resolve()
+    return (place.relative_to(folder).as_posix() if place.is_relative_to(folder) else str(place)) + "".join(table)
 
 
 def _fingerprint(question: Mapping[str, Any]) -> str:
