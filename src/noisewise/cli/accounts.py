@@ -65,9 +65,10 @@ def spent_by(ledger: "Ledger") -> str:
     if account is None:
         return f"Ledger {ledger.path}: nothing is known of {ledger.lineage!r}."
     kind = "registered" if account.registered else "what the first measurement asked for; nobody registered one"
+    times = f"{account.debits} measurement{'' if account.debits == 1 else 's'}"
     return (
-        f"Ledger {ledger.path}: {account.lineage!r} has spent ε = {account.epsilon:.4g} at δ = {account.cap.delta:.3g}, "
-        f"in {account.debits} measurement{'' if account.debits == 1 else 's'}. "
+        f"Ledger {ledger.path}: {account.lineage!r} has spent ε = {account.epsilon:.4g} at "
+        f"δ = {account.cap.delta:.3g}, in {times}. "
         f"The cap is ε = {account.cap.epsilon:g} ({kind})."
     )
 

@@ -10,6 +10,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 from noisewise import errors
@@ -39,7 +40,7 @@ class OwnProcess:
     def _ask(self, question: str) -> dict[str, Any]:
         pipe, command = subprocess.PIPE, [sys.executable, "-P", "-m", "noisewise.cli.own_process"]
         with subprocess.Popen(  # noqa: S603 - our own interpreter, and no word of it from outside
-            command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True
+            command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True, env=_environment()
         ) as process:
             try:
                 waiting: str | None = question
@@ -57,6 +58,12 @@ class OwnProcess:
             return dict(json.loads(written))
         except ValueError:
             return {"error": "DataError", "code": "process-ended"}
+
+
+def _environment() -> dict[str, str]:
+    """The same environment, with the code that runs here found first."""
+    here = str(Path(__file__).parents[2])
+    return {**os.environ, "PYTHONPATH": os.pathsep.join([here, *filter(None, [os.environ.get("PYTHONPATH")])])}
 
 
 def _question(study: Study, ledger: Ledger) -> str:

@@ -8,6 +8,7 @@ import ctypes
 import os
 import signal
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
@@ -15,14 +16,22 @@ _PR_SET_PDEATHSIG = 1
 _PR_SET_DUMPABLE = 4
 
 
+_ONE_AT_A_TIME = threading.RLock()
+
+
 @contextmanager
 def private_files() -> Iterator[None]:
-    """Whatever is written meanwhile is for its owner only."""
-    before = os.umask(0o077)
-    try:
-        yield
-    finally:
-        os.umask(before)
+    """Whatever is written meanwhile is for its owner only.
+
+    One table is open at a time: the umask, and the filter that keeps warnings unseen, belong to the whole process, and
+    a second thread would put them back too early.
+    """
+    with _ONE_AT_A_TIME:
+        before = os.umask(0o077)
+        try:
+            yield
+        finally:
+            os.umask(before)
 
 
 def seal_process() -> None:
