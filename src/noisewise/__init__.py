@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from noisewise.posterior.problem import NormalPrior
     from noisewise.posterior.result import Posterior
     from noisewise.privacy.budget import Budget
+    from noisewise.privacy.ledger import Ledger
     from noisewise.privacy.measure import measure
     from noisewise.reporting.report import report
     from noisewise.schema import Schema
@@ -99,6 +100,7 @@ _HOMES = {
     "noisewise.posterior.problem": ("NormalPrior",),
     "noisewise.posterior.result": ("Posterior",),
     "noisewise.privacy.budget": ("Budget",),
+    "noisewise.privacy.ledger": ("Ledger",),
     "noisewise.privacy.measure": ("measure",),
     "noisewise.reporting.report": ("report",),
     "noisewise.schema": ("Schema",),
@@ -118,6 +120,7 @@ __all__ = [
     "FullySyntheticNormal",
     "Laplace",
     "Learner",
+    "Ledger",
     "NoisewiseError",
     "NoisyCounts",
     "NormalPrior",
