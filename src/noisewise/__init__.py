@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from noisewise.posterior.problem import NormalPrior
     from noisewise.posterior.result import Posterior
     from noisewise.privacy.budget import Budget
+    from noisewise.privacy.ledger import Ledger
     from noisewise.privacy.measure import measure
     from noisewise.reporting.report import report
     from noisewise.schema import Schema
@@ -41,6 +42,7 @@ _HOMES = {
     "noisewise.posterior.problem": ("NormalPrior",),
     "noisewise.posterior.result": ("Posterior",),
     "noisewise.privacy.budget": ("Budget",),
+    "noisewise.privacy.ledger": ("Ledger",),
     "noisewise.privacy.measure": ("measure",),
     "noisewise.reporting.report": ("report",),
     "noisewise.schema": ("Schema",),
@@ -54,6 +56,7 @@ __all__ = [
     "Budget",
     "FullySynthetic",
     "Laplace",
+    "Ledger",
     "NoisewiseError",
     "NoisyCounts",
     "NormalPrior",

@@ -32,6 +32,10 @@ class PrivacyStep(BaseModel):
     """Its cost in zero-concentrated differential privacy."""
     epsilon: float | None = None
     """Its cost in pure differential privacy, where the mechanism has one."""
+    stddevs: tuple[float, ...] = ()
+    """The noise of every marginal this act measured. All steps' one after the other are the measurements' noise."""
+    rounds: tuple[float, ...] = ()
+    """ε of every draw of the exponential mechanism this act made."""
     detail: str = ""
     """One sentence for people."""
 

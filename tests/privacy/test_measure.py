@@ -13,6 +13,7 @@ from noisewise.errors import BudgetError, DataError, NoisewiseError, SchemaError
 from noisewise.privacy.accounting import PrivacyLoss
 from noisewise.privacy.budget import Budget
 from noisewise.privacy.measure import measure, measure_with_insecure_noise_for_tests
+from noisewise.privacy.statement import loss_of
 from noisewise.schema import Categorical, Schema
 from noisewise.workload import Workload
 
@@ -48,6 +49,8 @@ def test_the_statement_can_be_derived_again_from_the_noise():
     noisy = measure(table(), SCHEMA, WORKLOAD, Budget(1.0))
     loss = PrivacyLoss(stddevs=tuple(m.stddev for m in noisy.measurements))
 
+    assert loss_of(noisy.privacy) == loss
+    assert tuple(s for step in noisy.privacy.steps for s in step.stddevs) == loss.stddevs
     assert noisy.marginals == WORKLOAD.marginals
     assert noisy.privacy.delta == 1 / 200**2
     assert noisy.privacy.epsilon == min(1.0, loss.epsilon(noisy.privacy.delta))

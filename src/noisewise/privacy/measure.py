@@ -1,17 +1,18 @@
 """The one private act: exact counts go in, noisy counts come out, and what was spent is written on them."""
 
+from dataclasses import asdict
 from typing import Any
 
 from noisewise.confidential.counts import ExactCounts, count
-from noisewise.errors import BudgetError, DataError, SchemaError
-from noisewise.noisy_counts import Measurement, NoisyCounts, PrivacyStatement, PrivacyStep
+from noisewise.errors import DataError, SchemaError
+from noisewise.noisy_counts import Measurement, NoisyCounts
 from noisewise.privacy.accounting import PrivacyLoss, calibrate
 from noisewise.privacy.budget import Budget
+from noisewise.privacy.ledger import Ledger
 from noisewise.privacy.noise import NoiseSource, OpenDPNoise
+from noisewise.privacy.statement import Act, loss_of, statement_of
 from noisewise.schema import Schema
 from noisewise.workload import Workload
-
-ACCOUNTANT = "exact privacy loss of the discrete Gaussian, rounded up; proved upper bounds elsewhere"
 
 
 def measure(
@@ -19,6 +20,7 @@ def measure(
     schema: Schema,
     workload: Workload,
     budget: Budget,
+    ledger: Ledger | None = None,
     *,
     unit: str | None = None,
     max_rows_per_unit: int = 1,
@@ -29,9 +31,14 @@ def measure(
     cells of all marginals get discrete Gaussian noise, as much as the budget needs for neighbours that differ
     by the content of one unit: one row, or with `max_rows_per_unit` the rows that share a value of the column
     `unit`. The number of rows is public. There is no seed: noise that can be drawn again can be subtracted.
+
+    With a `ledger` the cost is debited before anything is drawn, what passes the dataset's cap is refused, and the
+    same question is answered once: asked again, it costs nothing and gives the same noisy counts. Without one, nobody
+    adds up what several measurements tell about the same people: that is then the caller's part.
     """
+    noise = OpenDPNoise()
     return measure_with_insecure_noise_for_tests(
-        data, schema, workload, budget, unit=unit, max_rows_per_unit=max_rows_per_unit, noise=OpenDPNoise()
+        data, schema, workload, budget, ledger, unit=unit, max_rows_per_unit=max_rows_per_unit, noise=noise
     )
 
 
@@ -40,6 +47,7 @@ def measure_with_insecure_noise_for_tests(
     schema: Schema,
     workload: Workload,
     budget: Budget,
+    ledger: Ledger | None = None,
     *,
     unit: str | None = None,
     max_rows_per_unit: int = 1,
@@ -56,13 +64,26 @@ def measure_with_insecure_noise_for_tests(
         stddevs=calibrate(settled.epsilon, settled.delta, [1.0] * len(workload.marginals), max_rows_per_unit),
         max_rows_per_unit=max_rows_per_unit,
     )
-    statement = _statement(loss, settled, unit)
-    return NoisyCounts(
-        schema=schema,
-        rows=exact.rows,
-        measurements=_noisy(exact, workload, loss, noise),
-        privacy=statement,
-    )
+    moves = f"replacing one unit moves at most {2 * max_rows_per_unit} counts of each"
+    acts = [Act(name="measure", loss=loss, detail=f"{len(loss.stddevs)} marginals; {moves}.")]
+    statement = statement_of(acts, settled, unit)  # refuses before anything is drawn
+
+    def draw() -> NoisyCounts:
+        measurements = _noisy(exact, workload, loss, noise)
+        return NoisyCounts(schema=schema, rows=exact.rows, measurements=measurements, privacy=statement)
+
+    if ledger is None:
+        return draw()
+    asked = {
+        "schema": schema.hash,
+        "rows": exact.rows,
+        "workload": asdict(workload),
+        "epsilon": settled.epsilon,
+        "delta": settled.delta,
+        "unit": unit,
+        "max_rows_per_unit": max_rows_per_unit,
+    }
+    return ledger.once(asked, loss_of(statement), settled, schema, draw, unit=unit)
 
 
 def refuse_unreviewed(schema: Schema) -> None:
@@ -84,22 +105,4 @@ def _noisy(exact: ExactCounts, workload: Workload, loss: PrivacyLoss, noise: Noi
             stddev=stddev,
         )
         for marginal, stddev in zip(workload.marginals, loss.stddevs, strict=True)
-    )
-
-
-def _statement(loss: PrivacyLoss, settled: Budget, unit: str | None) -> PrivacyStatement:
-    assert settled.delta is not None  # resolved
-    if loss.delta(settled.epsilon) > settled.delta:
-        raise BudgetError(f"The noise would cost more than epsilon {settled.epsilon:g}. Nothing was drawn.")
-    detail = (
-        f"{len(loss.stddevs)} marginals; replacing one unit moves at most {2 * loss.max_rows_per_unit} counts of each."
-    )
-    return PrivacyStatement(
-        epsilon=min(settled.epsilon, loss.epsilon(settled.delta)),
-        delta=settled.delta,
-        rho=loss.rho,
-        unit="one row" if unit is None else f"all rows that share a value of {unit!r}",
-        max_rows_per_unit=loss.max_rows_per_unit,
-        accountant=ACCOUNTANT,
-        steps=(PrivacyStep(name="measure", mechanism="discrete Gaussian", rho=loss.rho, detail=detail),),
     )

@@ -1,0 +1,5 @@
+"""What a release would be like, computed from public facts alone: what a data officer signs off."""
+
+from noisewise.planning.plan import Plan, plan
+
+__all__ = ["Plan", "plan"]

@@ -1,0 +1,176 @@
+"""The ledger: what was spent on whose data, on disk, so that no budget is spent twice.
+
+Each dataset has an account with a cap. A measurement goes through these steps, and may die at any of them:
+
+    debit            one entry, on the disk before anything is drawn; refused if the cap would be passed
+    draw and store   in one transaction: either the noisy counts are in the ledger for good, or nothing is
+    give out         what the ledger holds, and only that
+
+Asked the same again (after a crash, into another folder, by two processes at once), the ledger gives out what it
+holds: nothing is drawn, nothing is spent. A debit whose draw was lost is gone on with. That is sound because nobody
+saw what was lost, and because the loss did not depend on it: what is stored has the same size whatever was drawn.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from noisewise.errors import BudgetError
+from noisewise.noisy_counts import Measurement, NoisyCounts, PrivacyStatement
+from noisewise.privacy.account import Account, account_of, refuse_overdraft, refuse_registration, terms_of
+from noisewise.privacy.accounting import PrivacyLoss
+from noisewise.privacy.budget import Budget
+from noisewise.privacy.chain import Chain, Entry, opened
+from noisewise.schema import Schema
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """The account of a dataset in a ledger file: give it to `measure`.
+
+    A dataset is a *lineage*: the people it is about. Extracts, corrected versions and later waves of the same table
+    belong to the same account, because what is released about the same people adds up.
+
+    >>> ledger = Ledger("people.ledger", "people")
+    """
+
+    path: str | Path
+    """The ledger file (SQLite); it is made where there is none."""
+    dataset: str
+    """The dataset's name."""
+    occasion: str = ""
+    """Which measurement this is. The same question on the same occasion is answered from the ledger; a new occasion
+    asks for new noise, and is paid for."""
+
+    def register(self, cap: Budget, *, unit: str | None = None, max_rows_per_unit: int = 1) -> Account:
+        """Set once and for all what everything measured on this dataset may cost together."""
+        if cap.delta is None:
+            raise BudgetError("A cap needs its delta: far below 1/rows, such as 1e-9. Give one.")
+        terms = terms_of(cap, unit, max_rows_per_unit)
+        with opened(Path(self.path)) as chain, chain.writing():
+            account = account_of(chain.entries(), self.dataset)
+            if account is not None:
+                refuse_registration(account, cap, unit, max_rows_per_unit)
+            chain.append(self.dataset, "registered", terms)
+            return self._found(chain)
+
+    def account(self) -> Account | None:
+        """What the ledger knows about this dataset; None if nothing."""
+        with opened(Path(self.path), create=False) as chain:
+            return account_of(chain.entries(), self.dataset)
+
+    def entries(self) -> list[Entry]:
+        """All entries of the file, oldest first, their seals checked."""
+        with opened(Path(self.path), create=False) as chain:
+            return chain.entries()
+
+    def measured(self, schema: Schema, number: int) -> NoisyCounts:
+        """The noisy counts under a debit of this number."""
+        with opened(Path(self.path), create=False) as chain:
+            counts = _stored(chain, number, schema)
+        if counts is None:
+            raise BudgetError(f"Entry {number} of {self.path} has no noisy counts. Measure again: it costs nothing.")
+        return counts
+
+    def once(
+        self,
+        asked: Mapping[str, Any],
+        loss: PrivacyLoss,
+        budget: Budget,
+        schema: Schema,
+        draw: Callable[[], NoisyCounts],
+        *,
+        unit: str | None = None,
+    ) -> NoisyCounts:
+        """Debit `loss`, draw, store and give out; or give out what is stored under the same question.
+
+        `asked` is everything public that tells one measurement from another. `budget` becomes the cap of a dataset
+        that the ledger does not know yet.
+        """
+        question = {**asked, "occasion": self.occasion}
+        with opened(Path(self.path)) as chain:
+            with chain.writing():
+                debit = self._debited(chain, question, loss, budget, unit)
+            with chain.writing():  # whoever else asks the same waits here, and finds the answer
+                counts = _stored(chain, debit.number, schema)
+                if counts is None:
+                    counts = draw()
+                    chain.keep(debit.number, [_block(m.values) for m in counts.measurements])
+                    chain.append(self.dataset, "measured", {"debit": debit.number, **_described(counts)})
+        return counts
+
+    def _debited(
+        self, chain: Chain, question: Mapping[str, Any], loss: PrivacyLoss, budget: Budget, unit: str | None
+    ) -> Entry:
+        fingerprint = _fingerprint(question)
+        entries = chain.entries()
+        for entry in entries:
+            if (entry.kind, entry.dataset, entry.content.get("question")) == ("debited", self.dataset, fingerprint):
+                return entry
+        account = account_of(entries, self.dataset)
+        if account is None:
+            chain.append(self.dataset, "opened", terms_of(budget, unit, loss.max_rows_per_unit))
+            account = self._found(chain)
+        refuse_overdraft(self.path, account, loss, unit, int(question["rows"]))
+        content = {
+            "question": fingerprint,
+            "asked": dict(question),
+            "stddevs": list(loss.stddevs),
+            "rounds": list(loss.rounds),
+        }
+        return chain.append(self.dataset, "debited", content)
+
+    def _found(self, chain: Chain) -> Account:
+        account = account_of(chain.entries(), self.dataset)
+        assert account is not None  # it was just written
+        return account
+
+
+def _fingerprint(question: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(question, sort_keys=True, ensure_ascii=True).encode()).hexdigest()
+
+
+def _described(counts: NoisyCounts) -> dict[str, Any]:
+    """Everything about noisy counts but the counts, which lie beside."""
+    return {
+        "hash": counts.hash,
+        "rows": counts.rows,
+        "privacy": counts.privacy.model_dump(mode="json"),
+        "measurements": [{"columns": list(m.marginal), "stddev": m.stddev} for m in counts.measurements],
+    }
+
+
+def _block(values: np.ndarray) -> bytes:
+    return np.ascontiguousarray(values, "<i8").tobytes()
+
+
+def _stored(chain: Chain, debit: int, schema: Schema) -> NoisyCounts | None:
+    """The noisy counts that are stored under a debit, checked against what its entry says of them."""
+    answers = [e.content for e in chain.entries() if e.kind == "measured" and e.content["debit"] == debit]
+    if not answers:
+        return None
+    content, blocks = answers[0], chain.kept(debit)
+    try:
+        measurements = tuple(
+            Measurement(
+                marginal=tuple(described["columns"]),
+                values=np.frombuffer(block, "<i8").astype(np.int64).reshape(schema.shape(tuple(described["columns"]))),
+                stddev=described["stddev"],
+            )
+            for described, block in zip(content["measurements"], blocks, strict=True)
+        )
+    except ValueError:
+        measurements = ()
+    privacy = PrivacyStatement.model_validate(content["privacy"])
+    counts = NoisyCounts(schema=schema, rows=content["rows"], measurements=measurements, privacy=privacy)
+    if counts.hash != content["hash"]:
+        raise BudgetError(
+            f"The noisy counts under entry {debit} of {chain.path} are not those that were measured. Nothing was "
+            "drawn. Restore the ledger from a copy."
+        )
+    return counts
