@@ -30,7 +30,8 @@ def adult_datasets(folder: Path, datasets: int = 100, seed: int = 0) -> StoredDa
         paths.append(folder / f"dataset-{number:03d}.parquet")
         pq.write_table(table, paths[-1], compression="zstd")
     marginals = (("age", "income"), ("race", "income"), ("gender", "income"), ("race", "gender"))
-    return StoredDatasets(paths=tuple(paths), schema=schema, original_rows=len(codes), marginals=marginals)
+    rows = len(codes)
+    return StoredDatasets(paths=tuple(paths), schema=schema, rows=rows, original_rows=rows, marginals=marginals)
 
 
 def _schema(frame: pd.DataFrame) -> Schema:

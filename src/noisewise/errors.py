@@ -89,6 +89,10 @@ class DataError(NoisewiseError):
             "The source stores this column in a type that cannot be counted as the schema says. Cast it to text or "
             "number."
         ),
+        "time-zone-missing": (
+            "The source stores instants and the schema declares no time_zone for this column. Declare the zone in "
+            "which its periods are meant."
+        ),
         "unit-too-large": (
             "Some unit has more rows than max_rows_per_unit. Declare a larger bound, or thin out the source first."
         ),

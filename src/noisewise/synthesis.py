@@ -31,8 +31,8 @@ MAX_SEED = 2**128  # what NumPy's seed sequence takes in full
 class SyntheticDatasets(Sequence):  # type: ignore[type-arg]  # with it, run-time type checkers would draw datasets
     """m synthetic datasets, each an Arrow table that is made (or read) only when it is asked for.
 
-    Categorical columns come dictionary-encoded with all of the schema's levels, numeric ones as the
-    representative value of their bin, booleans as booleans, missing values as nulls.
+    Categorical columns come dictionary-encoded with all of the schema's levels, numbers and dates as what stands for
+    their bin or period (or drawn from within it, as the schema says), booleans as booleans, missing values as nulls.
     """
 
     schema: Schema
@@ -109,7 +109,7 @@ class DrawnDatasets(SyntheticDatasets):
         """Draw dataset `number`."""
         stream = np.random.Generator(np.random.PCG64(np.random.SeedSequence(self.seed, spawn_key=(1, number))))
         theta = self.posterior.draws[self.chosen[number]]
-        return self.schema.decode(draw_rows(self.posterior.model, theta, self.rows, stream))
+        return self.schema.decode(draw_rows(self.posterior.model, theta, self.rows, stream), stream)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -156,13 +156,16 @@ class StoredDatasets(SyntheticDatasets):
 
 def _declared(values: pa.ChunkedArray, column: Column, file: str) -> pa.ChunkedArray:
     """A column read from Parquet in the type it was drawn in: Parquet may forget levels, and those of integers."""
-    levels = column.declared_values()
+    wanted = column.released_type
     kind = values.type.value_type if pa.types.is_dictionary(values.type) else values.type
-    if kind != levels.type:
+    if kind != wanted:
         raise ReleaseError(
-            f"Column {column.name!r} of {file} holds {kind} and the schema says {levels.type}. Get a fresh copy."
+            f"Column {column.name!r} of {file} holds {kind} and the schema says {wanted}. Get a fresh copy."
         )
-    if not isinstance(column, Categorical) or _has_levels(values, levels, column.ordered):
+    if not isinstance(column, Categorical):
+        return values
+    levels = column.declared_values()
+    if _has_levels(values, levels, column.ordered):
         return values
     codes = pc.index_in(values.cast(kind), value_set=levels).combine_chunks()
     if codes.null_count > values.null_count:

@@ -4,9 +4,15 @@ Nothing here needs the confidential data, the sampler or the privacy library.
 """
 
 from noisewise.analysis.analyze import analyze, pool
+from noisewise.analysis.choice_models import multinomial_logit, ordered_logit
+from noisewise.analysis.cox import cox
+from noisewise.analysis.custom import Bootstrap, Custom
+from noisewise.analysis.descriptive import correlations, means, proportions
 from noisewise.analysis.estimates import Estimates, Estimator
 from noisewise.analysis.glm import Glm, glm, logit, ols, poisson
 from noisewise.analysis.joint_tests import DirectWald, JointTest, ReiterWald
+from noisewise.analysis.learners import Learner
+from noisewise.analysis.likelihood_ratio import independence_test, likelihood_ratio_test
 from noisewise.analysis.mixtures import FewDatasets, PosteriorMixture
 from noisewise.analysis.pooled import Pooled
 from noisewise.analysis.pooling import (
@@ -17,10 +23,15 @@ from noisewise.analysis.pooling import (
     PooledEstimate,
     PoolingRule,
 )
+from noisewise.analysis.quantiles import quantiles
 from noisewise.analysis.remedies import DropHugeVariances, RidgeBootstrap
 from noisewise.analysis.support import Support, check_support
+from noisewise.analysis.tables import pool_results, pool_table
+from noisewise.workload import marginals_for
 
 __all__ = [
+    "Bootstrap",
+    "Custom",
     "DirectWald",
     "DropHugeVariances",
     "Estimates",
@@ -30,6 +41,7 @@ __all__ = [
     "FullySyntheticNormal",
     "Glm",
     "JointTest",
+    "Learner",
     "MissingDataRule",
     "PartiallySynthetic",
     "Pooled",
@@ -41,9 +53,21 @@ __all__ = [
     "Support",
     "analyze",
     "check_support",
+    "correlations",
+    "cox",
     "glm",
+    "independence_test",
+    "likelihood_ratio_test",
     "logit",
+    "marginals_for",
+    "means",
+    "multinomial_logit",
     "ols",
+    "ordered_logit",
     "poisson",
     "pool",
+    "pool_results",
+    "pool_table",
+    "proportions",
+    "quantiles",
 ]

@@ -1,5 +1,6 @@
 """Proportional hazards, where a column of times and a column of events are in the release."""
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -103,12 +104,14 @@ class _Breslow(Likelihood):
         top = linear.max()
         risk = self.counts * np.exp(linear - top)
         events = np.diff(np.cumsum(self.events)[self.ends], prepend=0.0)
+        weighted = risk[:, None] * self.matrix
+        at_time = [slice(a, b) for a, b in itertools.pairwise([0, *(self.ends + 1)])]
+        squares = np.cumsum([weighted[rows].T @ self.matrix[rows] for rows in at_time], axis=0)
         with_events = events > 0
         events, ends = events[with_events], self.ends[with_events]
         total = np.cumsum(risk)[ends]
-        mean = np.cumsum(risk[:, None] * self.matrix, axis=0)[ends] / total[:, None]
-        squares = self.matrix[:, :, None] * self.matrix[:, None, :]
-        second = np.cumsum(risk[:, None, None] * squares, axis=0)[ends] / total[:, None, None]
+        mean = np.cumsum(weighted, axis=0)[ends] / total[:, None]
+        second = squares[with_events] / total[:, None, None]
         return Curve(
             value=float(self.events @ linear - events @ (np.log(total) + top)),
             slope=self.events @ self.matrix - events @ mean,

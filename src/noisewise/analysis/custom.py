@@ -4,6 +4,7 @@ The function may return a fitted result that looks like those of statsmodels, or
 vector with its covariance matrix. Without a variance, `Bootstrap` finds one by resampling rows.
 """
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,6 +15,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from noisewise.analysis.estimates import Estimates, Estimator
+from noisewise.analysis.parallel import each
 from noisewise.errors import AnalysisError
 
 NUMERICAL = (ArithmeticError, ValueError, RuntimeError, AnalysisError)
@@ -53,10 +55,12 @@ class Custom(Estimator):
     """What the summary calls the analysis; by default the function's name."""
     convert: Callable[[pa.Table], Any] = field(default=pa.Table.to_pandas)
     """Makes what the function takes from an Arrow table; by default a pandas frame. Other frames pass as they are."""
+    workers: int = 1
+    """How many datasets are worked on at a time, in threads; the function must bear that."""
 
     def fit(self, datasets: Sequence[Any]) -> Estimates:
         name = getattr(self.function, "__name__", type(self.function).__name__)
-        return collect(datasets, self._read, self.title or f"Custom analysis: {name}")
+        return collect(datasets, self._read, self.title or f"Custom analysis: {name}", self.workers)
 
     def _read(self, dataset: Any, number: int) -> Reading:
         return read(self.function(native(dataset, self.convert)), self.terms)
@@ -83,10 +87,13 @@ class Bootstrap(Estimator):
     """What the summary calls the analysis; by default the function's name."""
     convert: Callable[[pa.Table], Any] = field(default=pa.Table.to_pandas)
     """Makes what the function takes from an Arrow table; by default a pandas frame."""
+    workers: int = 1
+    """How many datasets are worked on at a time, in threads; the function must bear that."""
 
     def fit(self, datasets: Sequence[Any]) -> Estimates:
         name = getattr(self.function, "__name__", type(self.function).__name__)
-        return collect(datasets, self._read, self.title or f"Bootstrap: {name} ({self.resamples} resamples)")
+        title = self.title or f"Bootstrap: {name} ({self.resamples} resamples)"
+        return collect(datasets, self._read, title, self.workers)
 
     def _read(self, dataset: Any, number: int) -> Reading:
         import narwhals as nw
@@ -173,15 +180,13 @@ def _numbered(size: int) -> tuple[str, ...]:
     return ("estimate",) if size == 1 else tuple(f"estimate {i}" for i in range(size))
 
 
-def collect(datasets: Sequence[Any], fit_one: Callable[[Any, int], Reading], title: str) -> Estimates:
+def collect(
+    datasets: Sequence[Any], fit_one: Callable[[Any, int], Reading], title: str, workers: int | None
+) -> Estimates:
     """Run an analysis on each dataset; what fails or is not finite is left out and counted by reason."""
-    readings: list[Reading | None] = []
-    left_out: dict[str, int] = {}
-    for number in range(len(datasets)):
-        reading, reason = _attempt(fit_one, datasets[number], number)
-        readings.append(reading)
-        if reason:
-            left_out[reason] = left_out.get(reason, 0) + 1
+    attempts = each(lambda number: _attempt(fit_one, datasets[number], number), len(datasets), workers)
+    readings = [reading for reading, _ in attempts]
+    left_out = dict(Counter(reason for _, reason in attempts if reason))
     found = [reading for reading in readings if reading is not None]
     if not found:
         raise AnalysisError(f"The analysis failed on all {len(readings)} datasets: {'; '.join(left_out)}.")

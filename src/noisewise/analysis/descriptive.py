@@ -80,13 +80,15 @@ class Descriptive(Estimator):
 
 
 @dataclass(frozen=True)
-class Means(Descriptive):
-    """The mean of a number, in all rows or in groups; write `means("hours", by="gender")`."""
+class _Grouped(Descriptive):
+    """A statistic of one column, in all rows or in groups of them."""
 
     column: str
-    """The number (or a yes/no column, whose mean is a share)."""
+    """The column."""
     by: tuple[str, ...] = ()
     """Columns whose levels make the groups."""
+
+    heading: ClassVar[str]
 
     @property
     def formula(self) -> str:  # type: ignore[override]  # an attribute of the base, computed here
@@ -98,7 +100,14 @@ class Means(Descriptive):
 
     @property
     def title(self) -> str:
-        return f"Means of {self.column}" + (f" by {', '.join(self.by)}" if self.by else "")
+        return f"{self.heading} of {self.column}" + (f" by {', '.join(self.by)}" if self.by else "")
+
+
+@dataclass(frozen=True)
+class Means(_Grouped):
+    """The mean of a number (or of a yes/no column: a share), in groups; write `means("hours", by="gender")`."""
+
+    heading = "Means"
 
     def terms(self, frame: "pd.DataFrame") -> dict[str, tuple[str, ...]]:
         number_of(frame, self.column)
@@ -115,25 +124,10 @@ class Means(Descriptive):
 
 
 @dataclass(frozen=True)
-class Shares(Descriptive):
-    """The share of each level of a column, in all rows or in groups; write `proportions("income", by="gender")`."""
+class Proportions(_Grouped):
+    """The share of each level of a column, in groups; write `proportions("income", by="gender")`."""
 
-    column: str
-    """The categorical or yes/no column."""
-    by: tuple[str, ...] = ()
-    """Columns whose levels make the groups."""
-
-    @property
-    def formula(self) -> str:  # type: ignore[override]  # an attribute of the base, computed here
-        return f"{self.column} ~ {':'.join(self.by) or '1'}"
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return (self.column, *self.by)
-
-    @property
-    def title(self) -> str:
-        return f"Shares of {self.column}" + (f" by {', '.join(self.by)}" if self.by else "")
+    heading = "Shares"
 
     def terms(self, frame: "pd.DataFrame") -> dict[str, tuple[str, ...]]:
         levels = codes_of(frame, self.column)[1]
@@ -197,9 +191,9 @@ def means(column: str, by: str | Sequence[str] = ()) -> Means:
     return Means(column, _names(by))
 
 
-def proportions(column: str, by: str | Sequence[str] = ()) -> Shares:
+def proportions(column: str, by: str | Sequence[str] = ()) -> Proportions:
     """Shares of a column's levels: `proportions("income", by="gender")`."""
-    return Shares(column, _names(by))
+    return Proportions(column, _names(by))
 
 
 def correlations(*columns: str) -> Correlations:

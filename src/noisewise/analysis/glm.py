@@ -20,6 +20,7 @@ from noisewise.analysis.formulas import (
     variables_of_terms,
 )
 from noisewise.analysis.irls import Fits, Problem, fit_many
+from noisewise.analysis.parallel import each
 from noisewise.analysis.remedies import DropHugeVariances, Remedy, RidgeBootstrap
 from noisewise.analysis.rows import weighted_rows
 from noisewise.errors import AnalysisError
@@ -183,9 +184,9 @@ def _without_huge(estimates: Estimates, fits: Fits, threshold: float) -> Estimat
 
 
 def _bootstrapped(design: Design, family: Any, remedy: RidgeBootstrap, first: int) -> Estimates:
-    fitted = [
-        _bootstrap_one(design, family, remedy, counts, first + number) for number, counts in enumerate(design.counts)
-    ]
+    fitted = each(
+        lambda number: _bootstrap_one(design, family, remedy, design.counts[number], first + number), len(design.counts)
+    )
     empty = np.array([~np.abs(design.matrix[counts > 0]).any(axis=0) for counts in design.counts])
     values = np.stack([fits.mean(axis=0) for fits in fitted])
     notes = [

@@ -2,7 +2,7 @@
 
 import copy
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -36,6 +36,8 @@ class Learner(Estimator):
     """Bootstrap resamples per dataset."""
     seed: int = 0
     """Seed of the resampling; dataset i uses the i-th child of it."""
+    workers: int = 1
+    """How many datasets are worked on at a time, in threads; the model must bear that."""
 
     def fit(self, datasets: Sequence[Any]) -> Estimates:
         parsed = parse(self.formula)
@@ -43,9 +45,9 @@ class Learner(Estimator):
         made, spec, _ = designs(parsed, rows)
         about = variables_of_terms(parsed, made[0].terms, spec)
         title = f"{type(self.model).__name__}: {self.formula} (bootstrap, {self.resamples} resamples, seed {self.seed})"
-        estimates = collect(made, self._fit_design, title)
+        estimates = collect(made, self._fit_design, title, self.workers)
         known = {term: about[term] for term in estimates.terms if term in about}
-        return Estimates(**{**estimates.__dict__, "variables": known})
+        return replace(estimates, variables=known)
 
     def _fit_design(self, design: Design, number: int) -> Reading:
         kept = [i for i, term in enumerate(design.terms) if term != "Intercept"]

@@ -15,6 +15,7 @@ from numpy import ndarray
 from noisewise.analysis.estimates import Estimates, counted
 from noisewise.analysis.formulas import Design
 from noisewise.analysis.information import invert, solve
+from noisewise.analysis.parallel import each
 
 MAX_STEPS = 40
 CONVERGED = 1e-18
@@ -95,7 +96,8 @@ def fit_each(
     title: str,
 ) -> Estimates:
     """Fit every dataset of every design by itself."""
-    maxima = [maximise(likelihood_of(design, counts)) for design in made for counts in design.counts]
+    separate = [(design, counts) for design in made for counts in design.counts]
+    maxima = each(lambda number: maximise(likelihood_of(*separate[number])), len(separate))
     determined = np.stack([one.determined for one in maxima])
     converged = np.array([one.converged for one in maxima])[:, None]
     masks: dict[str, Any] = {EMPTY: converged & ~determined, DIVERGED: np.broadcast_to(~converged, determined.shape)}

@@ -6,10 +6,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Real
 from numpy import ndarray
 
 from noisewise.analysis.estimates import Estimates, combined
+from noisewise.analysis.hypotheses import constraints_of
 from noisewise.analysis.joint_tests import JointTest, WaldMethod, joint_method
 from noisewise.analysis.pooling import FullySynthetic, FullySyntheticNormal, PooledEstimate, PoolingRule
 from noisewise.analysis.support import Support
@@ -17,6 +18,7 @@ from noisewise.errors import AnalysisError, did_you_mean
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure
 
     from noisewise.analysis.summaries import Summary
 
@@ -137,25 +139,25 @@ class Pooled:
 
     def wald_test(
         self,
-        hypothesis: str | Sequence[str] | Float[ndarray, "constraints terms"],
-        values: float | Sequence[float] | Float[ndarray, " constraints"] = 0.0,
+        hypothesis: str | Sequence[str] | Real[ndarray, "constraints terms"],
+        values: float | Sequence[float] | Real[ndarray, " constraints"] = 0.0,
         method: WaldMethod | None = None,
     ) -> JointTest:
-        """Test several combinations at once: names of terms or of a column, or a matrix of constraints.
+        """Test several combinations at once: names of terms or columns, equations, or a matrix of constraints.
 
-        `wald_test("race")` tests all levels of race; `wald_test(["age", "gender[T.Male]"])` two coefficients.
-        Only datasets in which all the terms could be estimated enter. The test is for fully synthetic data;
-        `method` is `DirectWald()` by default, or `ReiterWald()` where the datasets are too few for that; the
-        result names the one used.
+        `wald_test("race")` tests all levels of race, `wald_test(["age", "gender[T.Male]"])` two coefficients, and
+        `wald_test("race[T.Black] = race[T.Other], age = 0.03")` two equations. Only
+        datasets in which all the terms could be estimated enter. The test is for fully synthetic data; `method` is
+        `DirectWald()` by default, or `ReiterWald()` where the datasets are too few for that; the result names it.
         """
         if not isinstance(self.rule, FullySynthetic | FullySyntheticNormal):
             raise AnalysisError(
                 f"Joint tests are for fully synthetic data; this result was pooled as {self.rule.name}."
             )
-        constraints = self._constraints(hypothesis)
+        constraints, right = constraints_of(hypothesis, values, self.terms)
         self._need_covariances()
         complete = self.estimates.used[:, (constraints != 0).any(axis=0)].all(axis=1)
-        distances = self.estimates.values[complete] @ constraints.T - np.asarray(values, float)
+        distances = self.estimates.values[complete] @ constraints.T - right
         covariances = constraints @ self.estimates.covariances[complete] @ constraints.T
         chosen = method or joint_method(distances, covariances)
         return chosen.test(distances, covariances, rows=self.rows, original_rows=self.original_rows)
@@ -197,15 +199,6 @@ class Pooled:
             raise AnalysisError(f"The result has no term {term!r}. {did_you_mean(term, self.terms)}")
         return self.terms.index(term)
 
-    def terms_of(self, name: str) -> tuple[str, ...]:
-        """The terms of one column: itself, or the levels it is coded in."""
-        found = tuple(
-            t for t in self.terms if t == name or (t.startswith(f"{name}[") and t.endswith("]") and ":" not in t)
-        )
-        if not found:
-            raise AnalysisError(f"The result has no term {name!r}. {did_you_mean(name, self.terms)}")
-        return found
-
     def summary(self, alpha: float = 0.05) -> "Summary":
         """A table for people: `print(result.summary())`, or `.as_html()` and `.as_latex()`."""
         from noisewise.analysis.summaries import Summary
@@ -234,6 +227,16 @@ class Pooled:
         first = ["term", "estimate", "std.error", "statistic", "df", "p.value", "conf.low", "conf.high"]
         return frame[[*first, *(name for name in frame.columns if name not in first)]].reset_index(drop=True)
 
+    def plot(self, terms: Sequence[str] | None = None, *, reference: Any = None, alpha: float = 0.05) -> "Figure":
+        """A picture: each pooled interval against the intervals of single datasets, and a reference where given.
+
+        `reference` is a mapping from terms to values, or a fitted result with `params` and `conf_int`. What comes
+        back is a matplotlib figure: `.savefig("intervals.svg")`. Needs the extra `plot`.
+        """
+        from noisewise.analysis.pictures import interval_plot
+
+        return interval_plot(self, terms, reference=reference, alpha=alpha)
+
     @property
     def notes(self) -> tuple[str, ...]:
         """Everything a reader should know besides the numbers, one sentence each."""
@@ -251,19 +254,6 @@ class Pooled:
         import pandas as pd
 
         return pd.Series(values, index=list(self.terms), dtype=float)
-
-    def _constraints(self, hypothesis: Any) -> Float[ndarray, "constraints terms"]:
-        if isinstance(hypothesis, str):
-            hypothesis = [hypothesis]
-        if all(isinstance(name, str) for name in hypothesis):
-            names = [term for name in hypothesis for term in self.terms_of(name)]
-            return np.eye(len(self.terms))[[self.terms.index(term) for term in names]]
-        matrix = np.atleast_2d(np.asarray(hypothesis, float))
-        if matrix.shape[1] != len(self.terms):
-            raise AnalysisError(
-                f"The constraints have {matrix.shape[1]} columns for {len(self.terms)} terms. Give one column per term."
-            )
-        return matrix
 
     @cached_property
     def _covariance(self) -> tuple[Float[ndarray, "terms terms"], bool]:

@@ -2,19 +2,23 @@
 
 The code of a level is its position in the column's labels. Two codes are reasons to refuse the table: `OUTSIDE` for a
 value the schema does not know, `FORBIDDEN` for a missing value where the schema forbids it. No row is ever dropped.
+Only comparisons, arithmetic on whole numbers, CASE, and regular expressions that all engines read alike are used.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from noisewise.confidential.moments import period_of
 from noisewise.errors import DataError
-from noisewise.schema import Boolean, Categorical, Column, Numeric
+from noisewise.schema import Boolean, Categorical, Column, Date, Datetime, Numeric, QuantileNumeric
 
 OUTSIDE = -1
 FORBIDDEN = -2
 
 _NUMBER = r"^[-+]?([0-9]{1,18}(\.[0-9]{0,40})?|\.[0-9]{1,40})([eE][-+]?[0-9]{1,2})?$"
+_WHOLE = r"^[-+]?[0-9]{1,18}(\.0{0,40})?$"
+_EXACT = 2**53  # up to here a double holds every whole number
 
 
 def level_code(column: Column, value: Any) -> Any:
@@ -23,20 +27,54 @@ def level_code(column: Column, value: Any) -> Any:
         return (_integer_levels if column.integer_levels else _text_levels)(column, value)
     if isinstance(column, Boolean):
         return _yes_or_no(column, value)
-    return _bins(column, value)
+    if isinstance(column, Date | Datetime):
+        return _periods(column, value)
+    return _bins(column.on_grid if isinstance(column, QuantileNumeric) else column, value)
 
 
 def _text_levels(column: Categorical, value: Any) -> Any:
-    text = value.cast("string")
     others = column.labels.index(column.other) if column.other is not None else OUTSIDE
-    levels = [(text == level, code) for code, level in enumerate(column.declared_labels) if level != column.other]
+    own = [tuple(map(str, values)) for values in column.source_values]
+    levels = [(_among(value, values), code) for code, values in enumerate(own)]
+    if column.other is not None and len(own[others]) == 1:
+        del levels[others]  # the label of `other` is taken by everything that is not declared
     return _coded(column, _missing(column, value), levels, others)
 
 
+def _among(value: Any, texts: Sequence[str]) -> Any:
+    """Whether a value is one of some texts. How engines write a number as text differs, so numbers are compared."""
+    kind = value.type()
+    if kind.is_floating() or kind.is_decimal():
+        numbers = [number for number in map(_parsed, texts) if number is not None]
+        return _is_any(value, [n for n in numbers if any(_plainly(n) == text for text in texts)])
+    return _is_any(value.cast("string"), list(texts))
+
+
+def _is_any(value: Any, wanted: list[Any]) -> Any:
+    import ibis
+
+    if not wanted:
+        return ibis.literal(False)
+    return value == wanted[0] if len(wanted) == 1 else value.isin(wanted)
+
+
+def _plainly(number: float) -> str:
+    return str(int(number)) if number.is_integer() else repr(number)
+
+
 def _integer_levels(column: Categorical, value: Any) -> Any:
-    number = _number(column, value)
-    levels = [(number == level, code) for code, level in enumerate(column.levels)]
+    largest = max(abs(int(level)) for values in column.source_values for level in values)
+    number = _whole(value) if value.type().is_string() and largest >= _EXACT else _number(column, value)
+    levels = [(_is_any(number, list(values)), code) for code, values in enumerate(column.source_values)]
     return _coded(column, _missing(column, value, number), levels, OUTSIDE)
+
+
+def _whole(value: Any) -> Any:
+    """A text as a whole number, without a detour through floating point; NULL where it is none."""
+    import ibis
+
+    text = value.strip()
+    return ibis.ifelse(text.re_search(_WHOLE), text.re_replace(r"\..*$", ""), ibis.null("string")).cast("int64")
 
 
 def _yes_or_no(column: Boolean, value: Any) -> Any:
@@ -46,33 +84,64 @@ def _yes_or_no(column: Boolean, value: Any) -> Any:
     no, yes = number == 0, number == 1
     if value.type().is_string():
         word = value.strip().lower()
-        no, yes = (word == "false") | no.fill_null(False), (word == "true") | yes.fill_null(False)
+        no = (word == "false") | no.fill_null(False) | _is_any(value, list(column.false_values))
+        yes = (word == "true") | yes.fill_null(False) | _is_any(value, list(column.true_values))
     return _coded(column, _missing(column, value, number), [(no, 0), (yes, 1)], OUTSIDE)
 
 
 def _bins(column: Numeric, value: Any) -> Any:
     number = _number(column, value)
-    lowest, highest, last = column.edges[0], column.edges[-1], len(column.edges) - 2
-    cases = []
+    lowest, highest, last = column.edges[0], column.edges[-1], column.bins - 1
+    below, above = (0, last) if column.beyond == "end-bins" else (OUTSIDE, OUTSIDE)
+    codes = [(_means(column, value, number, text), column.bins + i) for i, text in enumerate(column.codes)]
+    ends = [(number.isnull(), OUTSIDE)]
     if math.isfinite(lowest):
-        cases.append((number < lowest, 0 if column.beyond == "end-bins" else OUTSIDE))
-    for code, edge in enumerate(column.edges[1:-1]):
-        cases.append((number < edge if column.closed == "left" else number <= edge, code))
+        ends.append((number < lowest, below))
     if math.isfinite(highest):
-        cases += [(number <= highest, last), (number > highest, last if column.beyond == "end-bins" else OUTSIDE)]
-    else:
-        cases.append((number.notnull(), last))
-    return _coded(column, _missing(column, value, number), cases, OUTSIDE)
+        ends.append((number > highest, above))
+    inside: Callable[[float], Any] = (lambda edge: number < edge) if column.closed == "left" else number.__le__
+    return _coded(column, _missing(column, value, number), [*codes, *ends], position(inside, column.edges[1:-1]))
 
 
-def _coded(column: Column, missing: Any, cases: list[tuple[Any, int]], otherwise: int) -> Any:
+def position(before: Callable[[Any], Any], boundaries: Sequence[Any], first: int = 0) -> Any:
+    """How many boundaries do not come after a value, by halving: `before(b)` says that the value lies before b.
+
+    A CASE with a branch per boundary would compare every value with half of them.
+    """
+    import ibis
+
+    if not boundaries:
+        return ibis.literal(first, "int32")
+    middle = len(boundaries) // 2
+    lower = position(before, boundaries[:middle], first)
+    upper = position(before, boundaries[middle + 1 :], first + middle + 1)
+    return ibis.ifelse(before(boundaries[middle]), lower, upper)
+
+
+def _means(column: Column, value: Any, number: Any, text: str) -> Any:
+    """Whether a value in a column of numbers is a declared code: the same text, or the same number."""
+    parsed = _parsed(text)
+    if parsed is not None:
+        return (number == parsed).fill_null(False)
+    return value == text if value.type().is_string() else _is_any(value, [])
+
+
+def _periods(column: Date | Datetime, value: Any) -> Any:
+    found = period_of(column, value, position)
+    last = len(column.starts) - 2
+    below, above = (0, last) if column.beyond == "end-bins" else (OUTSIDE, OUTSIDE)
+    ends = [(found.isnull(), OUTSIDE), (found == 0, below), (found == last + 2, above)]
+    return _coded(column, _missing(column, value), ends, (found - 1).cast("int32"))
+
+
+def _coded(column: Column, missing: Any, cases: list[tuple[Any, int]], otherwise: Any) -> Any:
     import ibis
 
     if_missing = column.size - 1 if column.missing == "category" else FORBIDDEN
     branches = [(missing, if_missing), *cases]
     return ibis.cases(
         *((condition, ibis.literal(code, "int32")) for condition, code in branches),
-        else_=ibis.literal(otherwise, "int32"),
+        else_=ibis.literal(otherwise, "int32") if isinstance(otherwise, int) else otherwise,
     )
 
 
