@@ -156,6 +156,12 @@ class Arrays:
         return left
 
     @cached_property
+    def corrected(self) -> tuple[slice, ...]:
+        """The cells of the levels that messages correct, from the deepest."""
+        lengths = np.diff(self.correction.indptr)
+        return tuple(level.cells for level in reversed(self.layout.levels) if lengths[level.cells].any())
+
+    @cached_property
     def theta_of_cells(self) -> Matrix:
         """Parameters by cells: the part of θ that is linear in the log odds."""
         layout, d = self.layout, self.problem.model.parameters

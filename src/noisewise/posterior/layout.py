@@ -47,6 +47,20 @@ class Clique:
         return self.separator + self.residual
 
 
+@dataclass(frozen=True, kw_only=True)
+class Level:
+    """All cliques equally far from their roots; the inner ones come first."""
+
+    cells: slice
+    """Their cells."""
+    rows: slice
+    """Their rows."""
+    inner_cells: slice
+    """The cells of the inner ones."""
+    inner_rows: slice
+    """The rows of the inner ones."""
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Layout:
     """The flat vectors of a model and the constant matrices between them."""
@@ -89,6 +103,13 @@ class Layout:
     def rows(self) -> int:
         """Number of rows of all cliques."""
         return self.cliques[-1].rows.stop
+
+    @cached_property
+    def levels(self) -> tuple[Level, ...]:
+        """The levels, from the roots."""
+        depth = 1 + self.cliques[-1].level
+        by_level = [[c for c in self.cliques if c.level == level] for level in range(depth)]
+        return tuple(_level(cliques) for cliques in by_level)
 
     @cached_property
     def row_of(self) -> np.ndarray:
@@ -224,6 +245,18 @@ class Layout:
             message = at_first + unit[clique.rows]
             messages[i] = _without_zeros(message - message[np.zeros(message.shape[0], np.intp)])
         return sparse.vstack(tables, format="csr")
+
+
+def _level(cliques: list[Clique]) -> Level:
+    cells = slice(cliques[0].cells.start, cliques[-1].cells.stop)
+    rows = slice(cliques[0].rows.start, cliques[-1].rows.stop)
+    inner = [c for c in cliques if c.inner]
+    return Level(
+        cells=cells,
+        rows=rows,
+        inner_cells=slice(cells.start, inner[-1].cells.stop if inner else cells.start),
+        inner_rows=slice(rows.start, inner[-1].rows.stop if inner else rows.start),
+    )
 
 
 Hung = tuple[Columns, Columns, int, int]  # separator, residual, parent, level

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
+from scipy import sparse
 
 from noisewise.posterior.arrays import Arrays
 from noisewise.posterior.gathers import SparseMap, multiply, sparse_map, transposed
@@ -62,74 +63,66 @@ class TargetData(NamedTuple):
 class Shape(NamedTuple):
     """What is known when compiling: where levels begin and end."""
 
-    rows: tuple[int, ...]
-    """End of each level's rows."""
-    inner_cells: tuple[tuple[int, int], ...]
-    """The inner cells of each level."""
-    inner_rows: tuple[tuple[int, int], ...]
-    """Their rows."""
+    roots: int
+    """Number of rows of the roots."""
+    inner: tuple[tuple[int, int, int], ...]
+    """Start and end of each level's inner cells, and the number of their rows."""
+
+    @property
+    def latent(self) -> int:
+        """Number of latent counts."""
+        return sum(stop - start for start, stop, _ in self.inner)
 
 
 def target_data(arrays: Arrays) -> tuple[TargetData, Shape]:
     """Prepare a problem."""
     layout, problem = arrays.layout, arrays.problem
-    depth = 1 + max(c.level for c in layout.cliques)
-    by_level = [[c for c in layout.cliques if c.level == level] for level in range(depth)]
-    ends = tuple(cliques[-1].rows.stop for cliques in by_level)
-    inner = [[c for c in cliques if c.inner] for cliques in by_level]
-    cells = tuple((c[0].cells.start, c[-1].cells.stop) if c else (0, 0) for c in inner)
-    rows = tuple((c[0].rows.start, c[-1].rows.stop) if c else (0, 0) for c in inner)
     levels = []
-    for level in range(depth):
-        here, own = slice(*cells[level]), slice(*rows[level])
-        below = slice(ends[level], ends[level + 1]) if level + 1 < depth else slice(0, 0)
-        part_sums = arrays.part_sums[:, here]
+    below = (*(level.rows for level in layout.levels[1:]), slice(0, 0))
+    for level, next_rows in zip(layout.levels, below, strict=True):
+        part_sums = arrays.part_sums[:, level.inner_cells]
         kept = np.flatnonzero(np.diff(part_sums.indptr))
         levels.append(
             Level(
-                row_sums=sparse_map(layout.row_sums[own, here]),
-                down=sparse_map(layout.separator_sums[below, here]),
+                row_sums=sparse_map(layout.row_sums[level.inner_rows, level.inner_cells]),
+                down=sparse_map(layout.separator_sums[next_rows, level.inner_cells]),
                 parts=sparse_map(part_sums[kept]),
                 part_count=arrays.part_count[kept],
                 part_weight=arrays.part_weight[kept],
             )
         )
+    inner = tuple(
+        (level.inner_cells.start, level.inner_cells.stop, level.inner_rows.stop - level.inner_rows.start)
+        for level in layout.levels
+    )
     data = TargetData(
         rows=np.float64(problem.rows),
         prior_precision=np.float64(problem.prior.stddev**-2.0),
         count=arrays.count,
         weight=arrays.weight,
         expand=sparse_map(arrays.expand),
-        corrections=_corrections(arrays, by_level),
+        corrections=_corrections(arrays),
         row_sums=sparse_map(layout.row_sums),
         first=sparse_map(_first(arrays)),
         theta_of_cells=sparse_map(arrays.theta_of_cells),
         theta_of_rows=sparse_map(arrays.theta_of_rows),
         levels=tuple(levels),
     )
-    return data, Shape(ends, cells, rows)
+    return data, Shape(layout.levels[0].rows.stop, inner)
 
 
 def _first(arrays: Arrays) -> Any:
-    from scipy import sparse
-
     layout = arrays.layout
     entries = (np.ones(layout.rows), (np.arange(layout.rows), layout.first))
     return sparse.csr_array(entries, shape=(layout.rows, layout.cells))
 
 
-def _corrections(arrays: Arrays, by_level: list[Any]) -> tuple[SparseMap, ...]:
-    from scipy import sparse
-
-    correction, layout = arrays.correction, arrays.layout
+def _corrections(arrays: Arrays) -> tuple[SparseMap, ...]:
     found = []
-    for cliques in reversed(by_level):
-        cells = np.zeros(layout.cells)
-        cells[cliques[0].cells.start : cliques[-1].cells.stop] = 1
-        part = sparse.csr_array(sparse.dia_array((cells[None], [0]), shape=(len(cells), len(cells))) @ correction)
-        part.eliminate_zeros()
-        if part.nnz:
-            found.append(sparse_map(part))
+    for kept in arrays.corrected:
+        cells = np.zeros(arrays.layout.cells)
+        cells[kept] = 1
+        found.append(sparse_map(arrays.correction * cells[:, None]))
     return tuple(found)
 
 
@@ -181,14 +174,13 @@ def _counts_of_rows(
     log_p: Array, p: Array, normals: Array, data: TargetData, shape: Shape
 ) -> tuple[Array, Array, Array]:
     """Expected counts of all rows, their latent deviations, and the log likelihood of the measured parts."""
-    roots = shape.rows[0]
-    expected, deviation = [jnp.full(roots, data.rows)], [jnp.zeros(roots)]
+    expected, deviation = [jnp.full(shape.roots, data.rows)], [jnp.zeros(shape.roots)]
     parts, used = jnp.zeros(()), 0
-    for level, (start, stop), (top, bottom) in zip(data.levels, shape.inner_cells, shape.inner_rows, strict=True):
+    for level, (start, stop, rows) in zip(data.levels, shape.inner, strict=True):
         size = stop - start
         if size == 0:
             break
-        above = slice(0, bottom - top)
+        above = slice(0, rows)
         q, log_q = p[start:stop], log_p[start:stop]
         weight, z = data.weight[start:stop], normals[used : used + size]
         used += size
