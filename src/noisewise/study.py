@@ -18,6 +18,7 @@ from noisewise.model.junction_tree import junction_tree
 from noisewise.noisy_counts import NoisyCounts
 from noisewise.posterior.fit import Method, fit
 from noisewise.posterior.laplace import Laplace
+from noisewise.posterior.nuts import Nuts
 from noisewise.posterior.problem import NormalPrior
 from noisewise.posterior.result import Posterior
 from noisewise.privacy.ledger import Ledger, lineage_of
@@ -33,6 +34,7 @@ MAX_MODEL_CELLS = 20_000_000
 FIT_METHODS: dict[str, type[Method] | None] = {
     "auto": None,  # `fit` chooses
     "laplace": Laplace,
+    "nuts": Nuts,
 }
 """The methods of fitting by the names that files and commands use. A new method is one line here."""
 

@@ -175,7 +175,9 @@ class Arrays:
     @cached_property
     def theta_of_rows(self) -> Matrix:
         """Parameters by rows: the part of θ that is linear in ℓ."""
-        found = sparse.csr_array(-(self.layout.differences @ self.layout.message_differences[self.layout.feature_cells]))
+        found = sparse.csr_array(
+            -(self.layout.differences @ self.layout.message_differences[self.layout.feature_cells])
+        )
         found.data[np.abs(found.data) < 0.5] = 0
         found.eliminate_zeros()
         return found

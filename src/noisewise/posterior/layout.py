@@ -183,9 +183,7 @@ class Layout:
     @cached_property
     def saturated(self) -> tuple[bool, ...]:
         """Which cliques have a parameter for every cell but the first of each row."""
-        return tuple(
-            sum(b.stop - b.start for b in c.blocks) == _count(c.cells) - _count(c.rows) for c in self.cliques
-        )
+        return tuple(sum(b.stop - b.start for b in c.blocks) == _count(c.cells) - _count(c.rows) for c in self.cliques)
 
     @cached_property
     def subset_sums(self) -> Matrix:
@@ -326,9 +324,7 @@ def _path(start: int, end: int, near: list[list[int]]) -> list[int]:
     return path
 
 
-def _hang_part(
-    model: MaxEnt, root: int, near: list[list[int]], start: int
-) -> list[Hung]:
+def _hang_part(model: MaxEnt, root: int, near: list[list[int]], start: int) -> list[Hung]:
     """One connected part, each clique below the topmost one that holds its separator."""
     tree, place = model.tree, {root: 0}
     hung: list[Hung] = [((), tree.cliques[root], -1, 0)]

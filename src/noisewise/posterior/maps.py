@@ -91,7 +91,10 @@ def lines_at(arrays: Arrays, log_p: np.ndarray, theta: np.ndarray, expected: np.
         known = arrays.part_weight > 0
         whole = arrays.part_sums @ cells
         for j in np.flatnonzero(weight == 0):
-            parts, mass = moved.indices[moved.indptr[j] : moved.indptr[j + 1]], moved.data[moved.indptr[j] : moved.indptr[j + 1]]
+            parts, mass = (
+                moved.indices[moved.indptr[j] : moved.indptr[j + 1]],
+                moved.data[moved.indptr[j] : moved.indptr[j + 1]],
+            )
             if known[parts].any():
                 tells = np.where(known[parts], mass**2 / (variance[parts] + whole[parts]), -1)
                 best = tells.argmax()

@@ -163,9 +163,7 @@ def log_density(
     pull = multiply(data.row_sums, p * scaled) / spread
     grip = multiply(data.row_sums, p * p * data.weight * gain) / spread
     cells = 0.5 * jnp.log(gain) - 0.5 * scaled * (data.count - count_of_cells)
-    rows = (
-        -0.5 * jnp.log(spread) - 0.5 * expected * spread * pull**2 - 0.5 * grip * deviation**2 + pull * deviation
-    )
+    rows = -0.5 * jnp.log(spread) - 0.5 * expected * spread * pull**2 - 0.5 * grip * deviation**2 + pull * deviation
     prior = -0.5 * data.prior_precision * theta @ theta
     return cells.sum() + rows.sum() + parts - 0.5 * normals @ normals + prior
 
