@@ -47,6 +47,11 @@ def _said(problem: Any, key: str | None, keys: Iterable[str]) -> str:
         return f"'type' is missing. Add type = one of {listed}."
     if problem["type"] == "union_tag_invalid":
         return f"unknown type. Use one of {listed}."
+    if problem["type"] == "too_short":
+        least = problem["ctx"]["min_length"]
+        return f"{key} needs at least {least} item{'s' if least > 1 else ''}. Add what is missing."
+    if problem["type"] == "literal_error":
+        return f"{key} is {problem['input']!r}. Use {problem['ctx']['expected']}."
     message = str(problem["msg"]).removeprefix("Value error, ")
     return message if key is None or problem["type"].startswith("value_error") else f"{key}: {message}"
 
