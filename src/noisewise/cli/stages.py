@@ -139,7 +139,7 @@ def report_command(release: ReleaseFolder, debug: Debug = False) -> None:
 @command("verify")
 def verify_command(release: ReleaseFolder, debug: Debug = False) -> None:
     """Check that a release is complete and unchanged, and say what it promises."""
-    from noisewise.reporting.content import promise
+    from noisewise.reporting.headline import promise
 
     target = read_release(release)
     findings = damage(target)
