@@ -5,7 +5,7 @@ import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, field_validator
 
@@ -26,6 +26,9 @@ from noisewise.reporting.report import report
 from noisewise.schema import Schema
 from noisewise.synthesis import DrawnDatasets, synthesize
 from noisewise.workload import Workload, marginals_for
+
+if TYPE_CHECKING:
+    from noisewise.privacy.selection import Selection
 
 MAX_MODEL_CELLS = 20_000_000
 """Largest sum of clique cells; a fit keeps some tens of numbers of 8 bytes for each."""
@@ -88,6 +91,28 @@ class PrivacySection(_Section):
     """What all measurements of the lineage together may cost; registered with the first of them, for good."""
 
 
+class SelectSection(_Section):
+    """The table `select` of the section [workload]."""
+
+    method: str
+    """How marginals are chosen: one of `SELECTIONS`."""
+    share: float = 0.1
+    """Its own share of the budget."""
+    max_cells: int | None = None
+    """Largest model to be made, in clique cells."""
+    columns: tuple[str, ...] | None = None
+    """The columns to tie together; by default all."""
+    rounds: int | None = None
+    """How many marginals to choose, where the method lets one say."""
+
+    @property
+    def chosen_selection(self) -> "Selection":
+        """The selection as an object."""
+        from noisewise.privacy.selections import selection
+
+        return selection(**self.model_dump(exclude_none=True))
+
+
 class WorkloadSection(_Section):
     """The section [workload]."""
 
@@ -95,6 +120,10 @@ class WorkloadSection(_Section):
     """The marginals to measure."""
     analyses: tuple[str, ...] = ()
     """Formulas whose marginals are added."""
+    weights: tuple[float, ...] = ()
+    """How the budget is divided: one number for each of `marginals`. Weight 4 halves the noise of weight 1."""
+    select: SelectSection | None = None
+    """How further marginals are chosen privately, such as { method = "mst", share = 0.1 }."""
 
 
 class PosteriorSection(_Section):
@@ -214,8 +243,15 @@ class Study(_Section):
         for formula in intended:
             for column in sorted({column for marginal in marginals_for(formula) for column in marginal}):
                 schema.index(column)
-        named = self.workload.marginals or self.workload.analyses
-        return Workload.of(schema, self.workload.marginals, self.workload.analyses if named else intended)
+        section = self.workload
+        analyses = section.analyses if section.marginals or section.analyses else intended
+        if section.select is not None and not (section.marginals or analyses):
+            return Workload(marginals=())
+        return Workload.of(schema, section.marginals, analyses, section.weights)
+
+    def selection(self) -> "Selection | None":
+        """How further marginals are chosen; None if what the workload names is all."""
+        return None if self.workload.select is None else self.workload.select.chosen_selection
 
     def reading(self, source: str | None) -> "Study":
         """The same study on another source, whose relative path starts in the current folder; None changes nothing."""
@@ -297,6 +333,7 @@ def measured(study: Study, ledger: Ledger | None) -> NoisyCounts:
         study.load_workload(schema),
         Budget(epsilon=privacy.epsilon, delta=privacy.delta),
         ledger,
+        select=study.selection(),
         unit=privacy.unit,
         max_rows_per_unit=privacy.max_rows_per_unit,
     )
@@ -377,8 +414,9 @@ def run_study(
 def _refuse_other_study(study: Study, noisy_counts: NoisyCounts) -> None:
     """Going on with another study's noisy counts would answer other questions than the file asks."""
     schema = study.load_schema()
-    same = schema.hash == noisy_counts.schema.hash and study.load_workload(schema).marginals == noisy_counts.marginals
-    if not same:
+    wanted, there = study.load_workload(schema).marginals, noisy_counts.marginals
+    same = wanted == there if study.selection() is None else set(wanted) <= set(there)
+    if not schema.became(noisy_counts.schema) or not same:
         raise StudyError(
             "The release that is there was measured with another schema or other marginals than this study asks for. "
             "Give another folder with --release, or correct the study."
