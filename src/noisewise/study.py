@@ -13,7 +13,8 @@ from noisewise.analysis.analyze import analyze
 from noisewise.analysis.glm import glm
 from noisewise.analysis.pooled import Pooled
 from noisewise.artifacts import Release
-from noisewise.errors import ModelError, ReleaseError, StudyError, did_you_mean
+from noisewise.confidential.addresses import holds_secret
+from noisewise.errors import DataError, ModelError, ReleaseError, StudyError, did_you_mean
 from noisewise.model.junction_tree import junction_tree
 from noisewise.noisy_counts import NoisyCounts
 from noisewise.posterior.fit import Method, fit
@@ -45,7 +46,15 @@ class DataSection(_Section):
     """The section [data]."""
 
     source: str
-    """A .csv or .parquet file, or "file.duckdb::table"; relative to the study file."""
+    """A .csv or .parquet file, or "file.duckdb::table", relative to the study file; or a table on a server, such as
+    "postgres://user@host/database::table"."""
+
+    @field_validator("source")
+    @classmethod
+    def _without_secret(cls, source: str) -> str:
+        if holds_secret(source):
+            raise ValueError(DataError.CODES["password-in-source"])
+        return source
 
 
 class SchemaSection(_Section):

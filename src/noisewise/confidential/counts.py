@@ -13,7 +13,8 @@ import numpy as np
 
 from noisewise.confidential.boundary import private_files
 from noisewise.confidential.codes import FORBIDDEN, OUTSIDE, level_code
-from noisewise.confidential.sources import Source, opened
+from noisewise.confidential.source import Source
+from noisewise.confidential.sources import opened
 from noisewise.confidential.withheld import withheld
 from noisewise.errors import DataError
 from noisewise.schema import Schema
@@ -64,8 +65,7 @@ def count(
 def _coded(source: Source, schema: Schema, names: tuple[str, ...]) -> Any:
     """One column of level codes per wanted column: v0, v1, … In an embedded engine they are computed once."""
     codes = {f"v{i}": level_code(schema.column(name), source.column(name)) for i, name in enumerate(names)}
-    coded = source.table.select(**codes)
-    return source.held(coded)
+    return source.table.select(**codes)
 
 
 def _check(coded: Any, names: tuple[str, ...]) -> int:
