@@ -48,7 +48,7 @@ class PostgresServer:
         kinds = {field.name: (types or {}).get(field.name) or _TYPES[field.type] for field in table.schema}
         columns = [sql.SQL("{} {}").format(sql.Identifier(n), sql.SQL(kind)) for n, kind in kinds.items()]
         with self.connect() as connection, connection.cursor() as cursor:
-            cursor.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(sql.Identifier(name)))
+            cursor.execute(sql.SQL("DROP TABLE IF EXISTS {} CASCADE").format(sql.Identifier(name)))
             cursor.execute(sql.SQL("CREATE TABLE {} ({})").format(sql.Identifier(name), sql.SQL(", ").join(columns)))
             with cursor.copy(sql.SQL("COPY {} FROM STDIN").format(sql.Identifier(name))) as copy:
                 for row in zip(*(column.to_pylist() for column in table.columns), strict=True):

@@ -94,7 +94,9 @@ def _open_parquet(path: Path, _: str) -> Source:
 def _open_view(query: str, names: tuple[str, ...]) -> Source:
     connection = _engine()
     connection.con.execute(f"CREATE TEMP VIEW source AS {query}")
-    return Source(table=connection.table("source"), names=names, close=connection.disconnect, failure="source-not-readable")
+    return Source(
+        table=connection.table("source"), names=names, close=connection.disconnect, failure="source-not-readable"
+    )
 
 
 def _open_duckdb(path: Path, table: str) -> Source:

@@ -28,7 +28,7 @@ class Source:
 
     @property
     def engine(self) -> str:
-        """The engine's name, as Ibis calls it: "duckdb", "postgres", "pyspark", …"""
+        """The engine's name, as Ibis calls it: "duckdb", "postgres", "pyspark", …."""
         name: str = self.table.get_backend().name
         return name
 
@@ -43,5 +43,10 @@ class Source:
 
     def ask(self, question: Any) -> pa.Table:
         """Run a query that returns cell numbers and counts, or signs, and never a row."""
+        backend = self.table.get_backend()
+        if self.engine == "postgres":  # Ibis leaves a cursor open on the server when a query fails
+            with backend.con.cursor() as cursor:
+                rows = cursor.execute(backend.compile(question)).fetchall()
+            return pa.table(dict(zip(question.columns, zip(*rows, strict=True), strict=True)))
         answer: pa.Table = question.to_pyarrow()
         return answer

@@ -154,12 +154,12 @@ def lineage_of(source: str, folder: Path) -> str:
     if "://" in source:
         server, table = split_table(source)
         address = urlsplit(server)
-        place = address.netloc.rpartition("@")[2] + address.path.partition(";")[0].rstrip("/")
+        where = address.netloc.rpartition("@")[2] + address.path.partition(";")[0].rstrip("/")
         table = table or parse_qs(address.query).get("table", [""])[0]
-        return f"{address.scheme}://{place}" + (f"::{table}" if table else "")
-    path, table = source.partition("::")[0], source.partition("::")[1:]
+        return f"{address.scheme}://{where}" + (f"::{table}" if table else "")
+    path, *rest = source.partition("::")
     place = Path(path).resolve()
-    return (place.relative_to(folder).as_posix() if place.is_relative_to(folder) else str(place)) + "".join(table)
+    return (place.relative_to(folder).as_posix() if place.is_relative_to(folder) else str(place)) + "".join(rest)
 
 
 def _fingerprint(question: Mapping[str, Any]) -> str:
