@@ -13,9 +13,9 @@ from noisewise.analysis.analyze import analyze
 from noisewise.analysis.glm import glm
 from noisewise.analysis.pooled import Pooled
 from noisewise.artifacts import Release
-from noisewise.errors import ModelError, ReleaseError, StudyError, did_you_mean
-from noisewise.model.junction_tree import junction_tree
+from noisewise.errors import ReleaseError, StudyError, did_you_mean
 from noisewise.noisy_counts import NoisyCounts
+from noisewise.planning.sizes import refuse_large_model
 from noisewise.posterior.fit import Method, fit
 from noisewise.posterior.laplace import Laplace
 from noisewise.posterior.problem import NormalPrior
@@ -26,9 +26,6 @@ from noisewise.reporting.report import report
 from noisewise.schema import Schema
 from noisewise.synthesis import DrawnDatasets, synthesize
 from noisewise.workload import Workload, marginals_for
-
-MAX_MODEL_CELLS = 20_000_000
-"""Largest sum of clique cells; a fit keeps some tens of numbers of 8 bytes for each."""
 
 FIT_METHODS: dict[str, type[Method] | None] = {
     "auto": None,  # `fit` chooses
@@ -321,23 +318,12 @@ def measure_study(
         )
     schema = study.load_schema()
     workload = study.load_workload(schema)
-    refuse_large_model(schema, workload)
+    refuse_large_model(schema, workload.marginals)
     progress("counting and adding noise", 0, 0)
     noisy_counts = measuring(study, ledger or study.ledger())
     intended = tuple({"model": analysis.model, "formula": analysis.formula} for analysis in study.analysis)
     release.write_noisy_counts(noisy_counts, intended)
     return noisy_counts
-
-
-def refuse_large_model(schema: Schema, workload: Workload) -> None:
-    """Refuse, before anything is spent, marginals whose model would not fit in memory."""
-    tree = junction_tree(schema.sizes, [tuple(map(schema.index, marginal)) for marginal in workload.marginals])
-    if tree.cells > MAX_MODEL_CELLS:
-        names = [schema.names[column] for column in tree.largest_clique]
-        raise ModelError(
-            f"These marginals tie columns into groups of {tree.cells:,} cells in all, more than {MAX_MODEL_CELLS:,}. "
-            f"The largest group is {names}. Leave out a marginal that ties them together. Nothing was measured."
-        )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
