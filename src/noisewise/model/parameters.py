@@ -64,17 +64,17 @@ def blocks_of(
 ) -> tuple[Block, ...]:
     """The parameter blocks of some marginals. `rules` are the columns of each rule, `possible` a mask per clique."""
     interactions = sorted({a for marginal in marginals for a in _subsets(marginal)}, key=lambda a: (len(a), a))
-    kept = {columns: np.ones([size - 1 for size in tree.shape(columns)], bool) for columns in interactions}
-    contexts = {tuple(sorted(columns)) for columns in (*marginals, *rules, *tree.cliques)}
-    for context in sorted(contexts, key=lambda a: (len(a), a)):
-        table = _possible(tree, possible, context)
-        if not table.all():
-            _drop(kept, context, table)
+    kept = _kept(tree, interactions, [*marginals, *rules, *tree.cliques], possible)
     blocks, start = [], 0
     for columns in interactions:
-        chosen = None if kept[columns].all() else tuple(int(k) for k in np.flatnonzero(kept[columns]))
-        shape = kept[columns].shape
-        block = Block(columns=columns, shape=shape, start=start, clique=tree.home(columns), kept=chosen)
+        own = kept.get(columns)
+        block = Block(
+            columns=columns,
+            shape=tuple(size - 1 for size in tree.shape(columns)),
+            start=start,
+            clique=tree.home(columns),
+            kept=None if own is None or own.all() else tuple(int(k) for k in np.flatnonzero(own)),
+        )
         start = block.stop
         blocks.append(block)
     return tuple(blocks)
@@ -84,32 +84,49 @@ def _subsets(columns: Columns) -> list[Columns]:
     return [tuple(sorted(a)) for k in range(1, len(columns) + 1) for a in combinations(columns, k)]
 
 
-def _possible(tree: JunctionTree, possible: Sequence[Mask], columns: Columns) -> np.ndarray:
+def _kept(
+    tree: JunctionTree, interactions: Sequence[Columns], contexts: Sequence[Columns], possible: Sequence[Mask]
+) -> dict[Columns, np.ndarray]:
+    """Which parameters there are, for the interactions that impossible cells concern."""
+    kept: dict[Columns, np.ndarray] = {}
+    for columns in interactions:
+        table = _possible(tree, possible, columns)
+        if table is not None:
+            kept[columns] = table[(slice(1, None),) * table.ndim].copy()
+    for context in sorted({tuple(sorted(columns)) for columns in contexts}, key=lambda a: (len(a), a)):
+        table = _possible(tree, possible, context)
+        if table is not None:
+            inside = [a for a in interactions if set(a) <= set(context)]
+            kept |= {a: np.ones([size - 1 for size in tree.shape(a)], bool) for a in inside if a not in kept}
+            _drop_superfluous({a: kept[a] for a in inside}, context, np.argwhere(table))
+    return kept
+
+
+def _possible(tree: JunctionTree, possible: Sequence[Mask], columns: Columns) -> Mask:
+    """Which cells of a table over some columns are possible; None if all are."""
     home = tree.home(columns)
     mask = possible[home]
     if mask is None:
-        return np.ones(tree.shape(columns), bool)
-    return np.asarray(mask.any(tuple(k for k, column in enumerate(tree.cliques[home]) if column not in columns)))
+        return None
+    table = np.asarray(mask.any(tuple(k for k, column in enumerate(tree.cliques[home]) if column not in columns)))
+    return None if table.all() else table
 
 
-def _drop(kept: dict[Columns, np.ndarray], context: Columns, table: np.ndarray) -> None:
-    """Drop from `kept` what the possible cells of a table over `context` make void or superfluous."""
-    cells = np.argwhere(table)
-    inside = sorted((a for a in _subsets(context) if a in kept), key=lambda a: (len(a), a))
-    found: list[tuple[np.ndarray, tuple[int, ...]]] = []
-    indicators: list[np.ndarray] = []
-    for columns in inside:
+def _drop_superfluous(kept: dict[Columns, np.ndarray], context: Columns, cells: np.ndarray) -> None:
+    """Drop what says the same as parameters before it, over the possible cells of a table over `context`."""
+    count = sum(int(block.sum()) for block in kept.values())
+    if not count or len(cells) * count > MAX_ELIMINATION:
+        return
+    indicators = []
+    for columns, block in kept.items():
+        levels = np.argwhere(block) + 1
         own = cells[:, [context.index(column) for column in columns]]
-        for position in map(tuple, np.argwhere(kept[columns])):
-            holds = (own == np.array(position) + 1).all(1)
-            if holds.any():
-                found.append((kept[columns], position))
-                indicators.append(holds)
-            else:
-                kept[columns][position] = False
-    if indicators and len(cells) * len(indicators) <= MAX_ELIMINATION:
-        for (block, position), needed in zip(found, _independent(np.stack(indicators, 1)), strict=True):
-            block[position] = needed
+        indicators.append((own[:, None, :] == levels).all(2))
+    needed = _independent(np.concatenate(indicators, axis=1))
+    for block in kept.values():
+        size = int(block.sum())
+        block[block] = needed[:size]
+        needed = needed[size:]
 
 
 def _independent(columns: np.ndarray) -> np.ndarray:
