@@ -18,10 +18,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
 
+from noisewise.confidential.addresses import split_table
 from noisewise.errors import BudgetError
 from noisewise.noisy_counts import Measurement, NoisyCounts, PrivacyStatement
 from noisewise.privacy.account import Account, account_of, refuse_overdraft, refuse_registration, terms_of
@@ -151,12 +152,14 @@ class Ledger:
 def lineage_of(source: str, folder: Path) -> str:
     """A name for a source when nobody gave one: its place, seen from the ledger's folder, and never a password."""
     if "://" in source:
-        address = urlsplit(source)
-        port = f":{address.port}" if address.port else ""
-        return f"{address.scheme}://{address.hostname or ''}{port}{address.path}"
-    path, table = source.partition("::")[0], source.partition("::")[1:]
+        server, table = split_table(source)
+        address = urlsplit(server)
+        where = address.netloc.rpartition("@")[2] + address.path.partition(";")[0].rstrip("/")
+        table = table or parse_qs(address.query).get("table", [""])[0]
+        return f"{address.scheme}://{where}" + (f"::{table}" if table else "")
+    path, *rest = source.partition("::")
     place = Path(path).resolve()
-    return (place.relative_to(folder).as_posix() if place.is_relative_to(folder) else str(place)) + "".join(table)
+    return (place.relative_to(folder).as_posix() if place.is_relative_to(folder) else str(place)) + "".join(rest)
 
 
 def _fingerprint(question: Mapping[str, Any]) -> str:

@@ -31,7 +31,7 @@ class Mst(Selection):
         return "mst"
 
     def choices(self, schema: Schema, required: tuple[Marginal, ...]) -> int:
-        """One less than there are groups of columns that the required marginals leave apart."""
+        """As many as it takes to tie together what required marginals leave apart."""
         forest = Forest.of(schema, self.over(schema), required, self.max_cells)
         if forest.cheapest > self.max_cells:
             raise ModelError(
@@ -39,7 +39,7 @@ class Mst(Selection):
                 f"max_cells = {self.max_cells:,}. Declare fewer levels, name fewer columns, or raise max_cells. "
                 "Nothing was measured."
             )
-        return len(forest.groups) - 1
+        return forest.choices
 
     def candidates(self, schema: Schema, required: tuple[Marginal, ...]) -> tuple[Marginal, ...]:
         """Pairs that can be part of a tree within the limit."""
