@@ -86,6 +86,10 @@ class DataError(NoisewiseError):
         "missing-forbidden": (
             'This column has missing values and the schema forbids them. Set missing = "category" or repair the source.'
         ),
+        "rule-broken": (
+            "Some row has a combination that a rule of the schema says cannot occur. Correct the rule, or repair the "
+            "source; nothing was measured."
+        ),
         "table-empty": "The table has no rows. There is nothing to measure.",
         "table-too-small": (
             "The table is too small for the budget: delta must be below 1/rows. Lower delta or use more rows."

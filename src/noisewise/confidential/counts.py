@@ -13,6 +13,7 @@ import numpy as np
 
 from noisewise.confidential.boundary import private_files
 from noisewise.confidential.codes import FORBIDDEN, OUTSIDE, level_code
+from noisewise.confidential.rules import broken, columns_with_rules
 from noisewise.confidential.source import Source
 from noisewise.confidential.sources import opened
 from noisewise.confidential.withheld import withheld
@@ -46,14 +47,15 @@ def count(
 ) -> ExactCounts:
     """Count the marginals of a confidential table exactly.
 
-    Columns the marginals do not name are not read. With `unit`, the table is refused when any unit has more than
-    `max_rows_per_unit` rows. The checks come first, so that a table which does not fit costs no privacy.
+    Columns that neither a marginal nor a rule of the schema names are not read. With `unit`, the table is refused when
+    any unit has more than `max_rows_per_unit` rows. The checks come first, so that a table which does not fit costs
+    no privacy.
     """
     wanted = tuple(marginals)
-    names = tuple(sorted({name for marginal in wanted for name in marginal}, key=schema.index))
+    names = columns_with_rules(schema, [name for marginal in wanted for name in marginal])
     with private_files(), opened(data) as source:
         coded = withheld(lambda: _coded(source, schema, names), source.failure)
-        rows = withheld(lambda: _check(source, coded, names), source.failure)
+        rows = withheld(lambda: _check(source, coded, schema, names), source.failure)
         if unit is not None:
             withheld(lambda: _check_units(source, unit, max_rows_per_unit), "engine-failed")
         tables = {m: withheld(partial(_count_one, source, coded, schema, names, m), "engine-failed") for m in wanted}
@@ -68,13 +70,16 @@ def _coded(source: Source, schema: Schema, names: tuple[str, ...]) -> Any:
     return source.table.select(**codes)
 
 
-def _check(source: Source, coded: Any, names: tuple[str, ...]) -> int:
+def _check(source: Source, coded: Any, schema: Schema, names: tuple[str, ...]) -> int:
     signs: dict[str, Any] = {}
     for i in range(len(names)):
         signs |= {
             f"outside{i}": (coded[f"v{i}"] == OUTSIDE).any(),
             f"forbidden{i}": (coded[f"v{i}"] == FORBIDDEN).any(),
         }
+    for i, rule in enumerate(schema.rules):
+        if rule.boxes(schema):
+            signs[f"broken{i}"] = broken(rule, schema, coded, names)
     verdict = source.ask(coded.aggregate(rows=coded.count(), **signs)).to_pylist()[0]
     if not verdict["rows"]:
         raise DataError("table-empty")
@@ -83,6 +88,9 @@ def _check(source: Source, coded: Any, names: tuple[str, ...]) -> int:
             raise DataError("missing-forbidden", name)
         if verdict[f"outside{i}"]:
             raise DataError("value-outside-schema", name)
+    for i, rule in enumerate(schema.rules):
+        if verdict.get(f"broken{i}"):
+            raise DataError("rule-broken", " × ".join(rule.columns))
     return int(verdict["rows"])
 
 
