@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from noisewise.privacy.budget import Budget
     from noisewise.privacy.ledger import Ledger
     from noisewise.privacy.measure import measure
+    from noisewise.privacy.spanning import Mst
     from noisewise.reporting.report import report
     from noisewise.schema import Schema
     from noisewise.study import Study
@@ -104,6 +105,7 @@ _HOMES = {
     "noisewise.privacy.budget": ("Budget",),
     "noisewise.privacy.ledger": ("Ledger",),
     "noisewise.privacy.measure": ("measure",),
+    "noisewise.privacy.spanning": ("Mst",),
     "noisewise.reporting.report": ("report",),
     "noisewise.schema": ("Schema",),
     "noisewise.study": ("Study",),
@@ -123,6 +125,7 @@ __all__ = [
     "Laplace",
     "Learner",
     "Ledger",
+    "Mst",
     "NoisewiseError",
     "NoisyCounts",
     "NormalPrior",

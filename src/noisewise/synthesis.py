@@ -214,7 +214,7 @@ def synthesize(
     if not posterior.verdict.trusted and not allow_untrusted:
         raise FitError(
             f"This posterior is not to be trusted: {' '.join(posterior.verdict.reasons)} Fit with another method, "
-            "or pass allow_untrusted=True to go on regardless."
+            "or say allow_untrusted=True (--allow-untrusted) to go on regardless."
         )
     if datasets < 1 or rows < 1:
         raise FitError(f"datasets={datasets} and rows={rows} must both be at least 1.")
