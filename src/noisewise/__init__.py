@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         RidgeBootstrap,
         analyze,
         check_support,
+        contingency,
         correlations,
         cox,
         glm,
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
     from noisewise.privacy.budget import Budget
     from noisewise.privacy.ledger import Ledger
     from noisewise.privacy.measure import measure
+    from noisewise.privacy.spanning import Mst
     from noisewise.reporting.report import report
     from noisewise.schema import Schema
     from noisewise.study import Study
@@ -75,6 +77,7 @@ _HOMES = {
         "RidgeBootstrap",
         "analyze",
         "check_support",
+        "contingency",
         "correlations",
         "cox",
         "glm",
@@ -102,6 +105,7 @@ _HOMES = {
     "noisewise.privacy.budget": ("Budget",),
     "noisewise.privacy.ledger": ("Ledger",),
     "noisewise.privacy.measure": ("measure",),
+    "noisewise.privacy.spanning": ("Mst",),
     "noisewise.reporting.report": ("report",),
     "noisewise.schema": ("Schema",),
     "noisewise.study": ("Study",),
@@ -121,6 +125,7 @@ __all__ = [
     "Laplace",
     "Learner",
     "Ledger",
+    "Mst",
     "NoisewiseError",
     "NoisyCounts",
     "NormalPrior",
@@ -135,6 +140,7 @@ __all__ = [
     "Workload",
     "analyze",
     "check_support",
+    "contingency",
     "correlations",
     "cox",
     "fit",
