@@ -39,7 +39,7 @@ def test_commands_that_only_read_take_a_zip_file(release, tmp_path):
     path = str(zipped(release, tmp_path / "r.zip"))
 
     assert CliRunner().invoke(app, ["verify", path]).exit_code == 0
-    analysed = CliRunner().invoke(app, ["analyze", path, "--formula", "income ~ owner", "--family", "binomial"])
+    analysed = CliRunner().invoke(app, ["analyze", path, "--formula", "income ~ owner", "--model", "binomial"])
     assert "income ~ owner" in analysed.stdout
 
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         RidgeBootstrap,
         analyze,
         check_support,
+        contingency,
         correlations,
         cox,
         glm,
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
     from noisewise.privacy.budget import Budget
     from noisewise.privacy.ledger import Ledger
     from noisewise.privacy.measure import measure
+    from noisewise.privacy.spanning import Mst
     from noisewise.reporting.report import report
     from noisewise.schema import Schema
     from noisewise.study import Study
@@ -76,6 +78,7 @@ _HOMES = {
         "RidgeBootstrap",
         "analyze",
         "check_support",
+        "contingency",
         "correlations",
         "cox",
         "glm",
@@ -104,6 +107,7 @@ _HOMES = {
     "noisewise.privacy.budget": ("Budget",),
     "noisewise.privacy.ledger": ("Ledger",),
     "noisewise.privacy.measure": ("measure",),
+    "noisewise.privacy.spanning": ("Mst",),
     "noisewise.reporting.report": ("report",),
     "noisewise.schema": ("Schema",),
     "noisewise.study": ("Study",),
@@ -123,6 +127,7 @@ __all__ = [
     "Laplace",
     "Learner",
     "Ledger",
+    "Mst",
     "NoisewiseError",
     "NoisyCounts",
     "NormalPrior",
@@ -138,6 +143,7 @@ __all__ = [
     "Workload",
     "analyze",
     "check_support",
+    "contingency",
     "correlations",
     "cox",
     "fit",

@@ -64,7 +64,7 @@ def test_verify_says_what_is_promised_and_what_is_not(finished):
 
 
 def test_an_analysis_of_ones_own(finished):
-    result = _run("analyze", finished[0], "--formula", "y ~ 1", "--family", "binomial")
+    result = _run("analyze", finished[0], "--formula", "y ~ 1", "--model", "binomial")
 
     assert result.exit_code == 0
     assert "Intercept" in result.stdout

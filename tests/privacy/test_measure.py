@@ -142,10 +142,10 @@ def test_there_is_no_seed():
 
 
 def test_an_overspending_plan_is_stopped_before_anything_is_drawn(monkeypatch):
-    from noisewise.privacy import measure as module
+    from noisewise.privacy import acts as module
 
     recorder = Recorder()
-    monkeypatch.setattr(module, "calibrate", lambda *_: (2.0, 2.0))
+    monkeypatch.setattr(module, "divide", lambda *_: (PrivacyLoss(stddevs=(2.0, 2.0)),))
     with pytest.raises(BudgetError, match="Nothing was drawn"):
         measure_with_insecure_noise_for_tests(table(), SCHEMA, WORKLOAD, Budget(0.1), noise=recorder)
     assert recorder.asked == []

@@ -105,7 +105,9 @@ def synthesize_command(
 def analyze_command(
     release: ReleaseFolder,
     formula: Annotated[str | None, typer.Option(help="Such as 'income ~ age + race'; by default the study's.")] = None,
-    family: Annotated[str, typer.Option(help="gaussian, binomial, poisson, … for --formula.")] = "gaussian",
+    model: Annotated[
+        str, typer.Option(help="For --formula: gaussian, binomial, poisson, …, ordered-logit, multinomial-logit.")
+    ] = "gaussian",
     strict: Annotated[bool, typer.Option("--strict", help="Refuse what the release does not support.")] = False,
     debug: Debug = False,
 ) -> None:
@@ -113,9 +115,9 @@ def analyze_command(
     from noisewise.study import analyze_release
 
     target = read_release(release)
-    analyses = target.manifest().analyses if formula is None else ({"formula": formula, "model": family},)
+    analyses = target.manifest().analyses if formula is None else ({"formula": formula, "model": model},)
     if not analyses:
-        raise AnalysisError("The release names no analyses. Give one: --formula 'y ~ a + b' --family binomial")
+        raise AnalysisError("The release names no analyses. Give one: --formula 'y ~ a + b' --model binomial")
     with shown_progress() as progress:
         results = analyze_release(target, analyses, strict=strict, progress=progress)
     for pooled in results.values():
@@ -137,7 +139,7 @@ def report_command(release: ReleaseFolder, debug: Debug = False) -> None:
 @command("verify")
 def verify_command(release: ReleaseFolder, debug: Debug = False) -> None:
     """Check that a release is complete and unchanged, and say what it promises."""
-    from noisewise.reporting.content import promise
+    from noisewise.reporting.headline import promise
 
     target = read_release(release)
     findings = damage(target)

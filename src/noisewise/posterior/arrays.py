@@ -5,6 +5,7 @@ Plain NumPy and SciPy; `target.py` turns it into JAX arrays.
 
 from dataclasses import dataclass
 from functools import cached_property
+
 import numpy as np
 from scipy import sparse
 
@@ -26,7 +27,7 @@ class Arrays:
         """Lay a problem out."""
         return cls(problem=problem, layout=Layout.of(problem.model))
 
-    # What was observed. Counts of a whole clique are weighted together cell by cell; those of other marginals are parts.
+    # What was observed. Counts of a whole clique are weighted together cell by cell; other marginals are parts.
 
     @cached_property
     def _whole(self) -> list[tuple[slice, int, bool]]:
@@ -121,7 +122,7 @@ class Arrays:
     @cached_property
     def _completion(self) -> Matrix:
         """Cells by parameters: a table of log potentials from those at the parameters' cells, where not saturated."""
-        cells, parameters = self._unsaturated
+        cells, _ = self._unsaturated
         keep = sparse.dia_array((cells[None].astype(float), [0]), shape=(len(cells), len(cells)))
         return sparse.csr_array(keep @ (self.layout.subset_sums @ self.layout.differences))
 

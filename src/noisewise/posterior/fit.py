@@ -71,6 +71,9 @@ def _drawn(problem: Problem, method: Method, seed: int, progress: Progress) -> D
 
 def _chosen(problem: Problem, seed: int, progress: Progress) -> tuple[Method, str, np.ndarray, Verdict]:
     """The quick method if its verdict is good, NUTS otherwise; with a sentence on why."""
+    if problem.model.impossible:
+        theta, verdict = laplace_draws(problem, Laplace(), seed, progress)
+        return Laplace(), "Laplace was chosen: some combinations of levels cannot occur.", theta, verdict
     reason = f"there are more than {QUICK_CELLS} measured cells."
     if problem.model.cells <= QUICK_CELLS:
         theta, verdict = laplace_draws(problem, Laplace(), seed, progress)

@@ -1,8 +1,8 @@
 """The model's cliques laid out as flat vectors: what every fast computation on the posterior is made of.
 
 A clique's table is cut into rows, one for each value of its separator; a row holds the cells of the residual
-columns. All tables lie one after the other in one vector of cells, all rows in one vector of rows, so that one operation
-serves cliques of every shape. What leads from one vector to another is linear with constant coefficients, and kept as
+columns. All tables lie one after the other in one vector of cells, all rows in one vector of rows, so that one
+operation serves cliques of every shape. What leads from one vector to another is linear with constant coefficients, and kept as
 sparse matrices. docs/posterior.md has the derivation; the names here are the names there.
 """
 
@@ -15,7 +15,8 @@ import numpy as np
 from scipy import sparse
 
 from noisewise.model.junction_tree import Columns
-from noisewise.model.maxent import Block, MaxEnt
+from noisewise.model.maxent import MaxEnt
+from noisewise.model.parameters import Block
 
 Matrix = Any  # scipy.sparse.csr_array
 

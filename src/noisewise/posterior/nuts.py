@@ -37,8 +37,8 @@ MAX_DENSE_METRIC = 1500
 class Nuts:
     """Draw from the posterior by the no-U-turn sampler, until the verdict holds.
 
-    The verdict: rank-normalised split R-hat at most 1.01, bulk and tail effective sample size at least 400 on the expected
-    count of every measured cell. Right for any noise; takes seconds where `Laplace` takes less.
+    The verdict: rank-normalised split R-hat at most 1.01, bulk and tail effective sample size at least 400 on the
+    expected count of every measured cell. Right for any noise; takes seconds where `Laplace` takes less.
     """
 
     chains: int = 4
@@ -200,7 +200,7 @@ class _Sampling:
                 f"{self.divergences} of {chains * draws} draws diverged: parts of the posterior may be missed."
             )
         trusted = not reasons
-        said = f"{chains} chains of {draws} draws: R-hat at most {worst_rhat:.3f}, at least {worst_ess:.0f} effective draws."
+        said = f"{chains} chains of {draws} draws: R-hat at most {worst_rhat:.3f}, {worst_ess:.0f} effective draws."
         return Verdict(
             trusted=trusted,
             summary=said if trusted else "The chains have not converged. " + said,

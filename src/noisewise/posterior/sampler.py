@@ -1,7 +1,8 @@
 """The compiled side of sampling: gradients of many points, and runs of NUTS chains, both of fixed shapes.
 
 A point w is mapped by the metric's root to v = (u, z): u goes through the monotone maps to the log odds, z drives the
-latent counts. Everything that depends on the data is an argument, so that a second fit of the same shape compiles nothing.
+latent counts. Everything that depends on the data is an argument, so that a second fit of the same shape compiles
+nothing.
 """
 
 from functools import partial

@@ -1,7 +1,7 @@
 """Where to begin: a point estimate of the log odds, without a search.
 
-Noisy counts are made positive by a soft floor at the size of their noise. A clique that was measured as a whole takes its
-rows' shares from them; another is fitted to its measured parts by a few sweeps of iterative proportional fitting.
+Noisy counts are made positive by a soft floor at the size of their noise. A clique that was measured as a whole takes
+its rows' shares from them; another is fitted to its measured parts by a few sweeps of iterative proportional fitting.
 """
 
 import numpy as np

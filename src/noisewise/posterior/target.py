@@ -1,7 +1,7 @@
 """The posterior's log density in linear time, for JAX.
 
-The likelihood is the paper's, N(noisy; nμ, nΣ + noise), taken apart along the junction tree. Cliques without children that
-were measured as a whole are integrated out in closed form; the counts of the others are latent, driven by standard
+The likelihood is the paper's, N(noisy; nμ, nΣ + noise), taken apart along the junction tree. Cliques without children
+that were measured as a whole are integrated out in closed form; the counts of the others are latent, driven by standard
 normals z. Integrating z out as well gives the paper's density exactly. The derivation is in docs/posterior.md.
 """
 
