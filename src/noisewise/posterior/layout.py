@@ -1,8 +1,8 @@
 """The model's cliques laid out as flat vectors: what every fast computation on the posterior is made of.
 
-A clique's table is cut into rows, one for each value of its separator; a row holds the cells of the residual
-columns. All tables lie one after the other in one vector of cells, all rows in one vector of rows, so that one
-operation serves cliques of every shape. What leads from one vector to another is linear with constant coefficients, and kept as
+A clique's table is cut into rows, one for each value of its separator; a row holds the cells of the residual columns.
+All tables lie one after the other in one vector of cells, all rows in one vector of rows, so that one operation
+serves cliques of every shape. What leads from one vector to another is linear with constant coefficients, and kept as
 sparse matrices. docs/posterior.md has the derivation; the names here are the names there.
 """
 

@@ -5,7 +5,7 @@ from jaxtyping import Float
 
 from noisewise.posterior.arrays import Arrays
 
-Draws = Float[np.ndarray, "values draws"]
+Draws = Float[np.ndarray, "_ draws"]
 
 
 def log_probabilities(arrays: Arrays, free: Draws) -> tuple[Draws, Draws]:
