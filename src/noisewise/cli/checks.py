@@ -80,7 +80,7 @@ def sign_command(
 
 def _promise(manifest: Manifest, origin: str) -> Table:
     from noisewise.artifacts.promise import best_guess
-    from noisewise.reporting.content import promise
+    from noisewise.reporting.headline import promise
 
     privacy = manifest.privacy
     best = best_guess(privacy.epsilon, privacy.delta, FALSE_ALARMS)
