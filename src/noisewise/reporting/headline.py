@@ -37,7 +37,7 @@ def headline_content(
             {"name": step.name, "mechanism": step.mechanism, "rho": step.rho, "detail": step.detail}
             for step in privacy.steps
         ],
-        "public": list(privacy.unprotected),
+        "public": list(privacy.unprotected_quantities),
         "analyses": [_standing(analysis, manifest) for analysis in manifest.analyses],
         "citation": citation(manifest),
         "fingerprint": manifest.noisy_counts_hash,
