@@ -1,6 +1,7 @@
 """The fast density: integrated over its latent counts it is the paper's; its coordinates keep volume."""
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -36,14 +37,14 @@ def integrated(free, data, shape):
     size = shape.latent
 
     def density(z):
-        return target.log_density(free, z, data, shape)
+        return target.log_density(jnp.asarray(free), z, data, shape)
 
-    value = float(density(np.zeros(size)))
+    value = float(density(jnp.zeros(size)))
     if size == 0:
         return value
-    slope = np.asarray(jax.grad(density)(np.zeros(size)))
+    slope = np.asarray(jax.grad(density)(jnp.zeros(size)))
     gradient = jax.jit(jax.vmap(jax.grad(density)))
-    curvature = slope - np.asarray(gradient(np.eye(size)))  # exact for a quadratic
+    curvature = slope - np.asarray(gradient(jnp.eye(size)))  # exact for a quadratic
     return value + 0.5 * slope @ np.linalg.solve(curvature, slope) - 0.5 * np.linalg.slogdet(curvature)[1]
 
 
@@ -72,9 +73,9 @@ def test_the_coordinates_lead_to_theta_and_keep_volume(shape):
     def theta(point):
         return target.theta_from(*target.log_odds(point, data), data)
 
-    jacobian = np.asarray(jax.jacrev(theta)(free))
+    jacobian = np.asarray(jax.jacrev(theta)(jnp.asarray(free)))
     assert np.linalg.slogdet(jacobian)[1] == pytest.approx(0, abs=1e-9)
     plain = values.theta_of(arrays, *values.log_probabilities(arrays, free[:, None]))[:, 0]
-    np.testing.assert_allclose(np.asarray(theta(free)), plain, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(np.asarray(theta(jnp.asarray(free))), plain, rtol=1e-12, atol=1e-12)
     expected = given.rows * given.model.probabilities(plain)
     np.testing.assert_allclose(values.expected_counts(arrays, free[:, None])[:, 0], expected, rtol=1e-10)
