@@ -55,7 +55,7 @@ def test_integrated_over_its_latent_counts_it_is_the_papers_density(shape):
     data, form = target.target_data(arrays)
     random = np.random.default_rng(0)
     points = random.normal(0, [[1.0], [1.0], [4.0]], (3, arrays.parameters)).T
-    theta = values.theta_of(arrays, *values.log_probabilities(arrays, points))
+    theta = values.theta_of(arrays, values.values_at(arrays, points))
     ours = [integrated(point, data, form) for point in points.T]
     theirs = dense.log_densities(theta.T, given.model, dense.dense_data(given))
     # Constants differ; values are of order 100 to 10,000 and computed to about 12 digits.
@@ -67,15 +67,16 @@ def test_integrated_over_its_latent_counts_it_is_the_papers_density(shape):
 def test_the_coordinates_lead_to_theta_and_keep_volume(shape):
     given, _ = given_problem(shape)
     arrays = Arrays.of(given)
-    data, _ = target.target_data(arrays)
+    data, form = target.target_data(arrays)
     free = np.random.default_rng(1).normal(0, 1.5, arrays.parameters)
 
     def theta(point):
-        return target.theta_from(*target.log_odds(point, data), data)
+        return target.theta_from(target.pass_down(point, jnp.zeros(form.latent), data, form).log_p, data)
 
     jacobian = np.asarray(jax.jacrev(theta)(jnp.asarray(free)))
     assert np.linalg.slogdet(jacobian)[1] == pytest.approx(0, abs=1e-9)
-    plain = values.theta_of(arrays, *values.log_probabilities(arrays, free[:, None]))[:, 0]
+    at = values.values_at(arrays, free[:, None])
+    plain = values.theta_of(arrays, at)[:, 0]
     np.testing.assert_allclose(np.asarray(theta(jnp.asarray(free))), plain, rtol=1e-12, atol=1e-12)
     expected = given.rows * given.model.probabilities(plain)
-    np.testing.assert_allclose(values.expected_counts(arrays, free[:, None])[:, 0], expected, rtol=1e-10)
+    np.testing.assert_allclose(values.expected_counts(arrays, at)[:, 0], expected, rtol=1e-10)

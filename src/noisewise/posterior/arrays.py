@@ -5,6 +5,7 @@ Plain NumPy and SciPy; `target.py` turns it into JAX arrays.
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 from scipy import sparse
@@ -12,6 +13,10 @@ from scipy import sparse
 from noisewise.posterior.layout import Layout, Matrix
 from noisewise.posterior.problem import Problem
 from noisewise.posterior.start import starting_odds
+
+
+FLOOR = 0.1
+"""Expected counts below this are all the same to the shear."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -200,6 +205,21 @@ class Arrays:
         return found
 
     @cached_property
+    def at_start(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """At the point estimate: log odds of the coordinates, log p(cell | row), and expected counts of the rows."""
+        free = self.start[self.free] - self.start[self.reference[self.layout.row_of[self.free]]]
+        odds = self.expand @ free
+        for cells in self.corrected:
+            odds[cells] += self.correction[cells] @ -_log_p(self.layout, odds)[self.layout.first]
+        log_p = _log_p(self.layout, odds)
+        p = np.exp(log_p)
+        expected = np.full(self.layout.rows, float(self.problem.rows))
+        for above, below in pairwise(self.layout.levels):
+            counts = expected[self.layout.row_of[above.cells]] * p[above.cells]
+            expected[below.rows] = self.layout.separator_sums[below.rows, above.cells] @ counts
+        return free, log_p, expected
+
+    @cached_property
     def theta_of_cells(self) -> Matrix:
         """Parameters by cells: the part of θ that is linear in the log odds."""
         layout, d = self.layout, self.problem.model.parameters
@@ -224,6 +244,12 @@ class Arrays:
     def parameters(self) -> int:
         """Number of coordinates of θ."""
         return self.problem.model.parameters
+
+
+def _log_p(layout: Layout, odds: np.ndarray) -> np.ndarray:
+    top = np.maximum.reduceat(odds, layout.first)
+    total = np.log(np.add.reduceat(np.exp(odds - top[layout.row_of]), layout.first)) + top
+    return np.asarray(odds - total[layout.row_of])
 
 
 def _completion(layout: Layout, number: int, codes: np.ndarray) -> tuple[np.ndarray, Matrix]:

@@ -15,6 +15,8 @@ from scipy.special import ndtri
 
 from noisewise.posterior.arrays import Arrays
 
+Points = Float[np.ndarray, "coordinates points"]
+
 REACH = 6.0
 """The maps are linear beyond this many standard deviations."""
 KNOTS = 49
@@ -65,8 +67,8 @@ class Maps:
     coefficients: Float[np.ndarray, "coordinates pieces 6"]
     """Of each piece, lowest power first, in units of the piece's length."""
 
-    def __call__(self, u: Float[np.ndarray, "coordinates draws"]) -> Float[np.ndarray, "coordinates draws"]:
-        """The log odds."""
+    def __call__(self, u: Points) -> tuple[Points, Points, Points]:
+        """The log odds, their first and their second derivative."""
         inside = np.clip(u, -REACH, REACH)
         place = (inside + REACH) * ((KNOTS - 1) / (2 * REACH))
         piece = np.minimum(place.astype(np.intp), KNOTS - 2)
@@ -74,12 +76,16 @@ class Maps:
         c = np.moveaxis(self.coefficients[np.arange(len(u))[:, None], piece], -1, 0)
         value = c[0] + t * (c[1] + t * (c[2] + t * (c[3] + t * (c[4] + t * c[5]))))
         slope = c[1] + t * (2 * c[2] + t * (3 * c[3] + t * (4 * c[4] + t * 5 * c[5])))
-        return value + slope * (u - inside) * ((KNOTS - 1) / (2 * REACH))
+        bend = 2 * c[2] + t * (6 * c[3] + t * (12 * c[4] + t * 20 * c[5]))
+        unit = (KNOTS - 1) / (2 * REACH)
+        return value + slope * (u - inside) * unit, slope * unit, np.where(u == inside, bend, 0.0) * unit**2
 
 
-def lines_at(arrays: Arrays, log_p: np.ndarray, theta: np.ndarray, expected: np.ndarray) -> Lines:
-    """The lines through a point: log p(cell | row), θ and the expected count of every row."""
+def lines_at_start(arrays: Arrays) -> Lines:
+    """The lines through the point estimate."""
     free, layout = arrays.free, arrays.layout
+    _, log_p, expected = arrays.at_start
+    theta = arrays.theta_of_cells @ log_p - arrays.theta_of_rows @ log_p[layout.first]
     share = np.clip(np.exp(log_p), 1e-12, 1 - 1e-12)
     cells = expected[layout.row_of] * share
     weight, count, rest = arrays.weight[free], arrays.count[free].copy(), np.zeros(len(free))
@@ -114,8 +120,13 @@ def lines_at(arrays: Arrays, log_p: np.ndarray, theta: np.ndarray, expected: np.
     )
 
 
-def monotone_maps(lines: Lines, at: Float[np.ndarray, " coordinates"]) -> Maps:
-    """Maps to log odds: `at` holds them at δ = 0."""
+def monotone_maps(arrays: Arrays) -> Maps:
+    """The maps to the log odds of a problem."""
+    return maps_along(lines_at_start(arrays), arrays.at_start[0])
+
+
+def maps_along(lines: Lines, at: Float[np.ndarray, " coordinates"]) -> Maps:
+    """Maps along some lines; `at` holds the log odds at δ = 0."""
     shift = _grid(lines)
     value, _ = lines.log_density(shift)
     density = np.exp(value - value.max(0))

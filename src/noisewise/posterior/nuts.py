@@ -15,10 +15,9 @@ from noisewise.errors import FitError
 from noisewise.posterior import values
 from noisewise.posterior.arrays import Arrays
 from noisewise.posterior.diagnostics import ess_bulk, ess_tail, rhat
-from noisewise.posterior.maps import Maps, lines_at, monotone_maps
+from noisewise.posterior.maps import monotone_maps
 from noisewise.posterior.problem import Problem
 from noisewise.posterior.result import Verdict
-from noisewise.posterior.start import starting_odds
 from noisewise.progress import Progress
 
 RHAT_LIMIT = 1.01
@@ -79,7 +78,7 @@ class _Sampling:
         self.method, self.random = method, np.random.default_rng(seed)
         self.key = jax.random.key(seed)
         self.arrays = Arrays.of(problem)
-        self.maps = _maps(self.arrays)
+        self.maps = monotone_maps(self.arrays)
         data, self.shape = target_data(self.arrays)
         self.dimensions = self.arrays.parameters + self.shape.latent
         self.dense = self.dimensions <= MAX_DENSE_METRIC
@@ -174,15 +173,15 @@ class _Sampling:
     def _odds(self, points: np.ndarray) -> np.ndarray:
         chains, draws, _ = points.shape
         u = self._spread(points.reshape(chains * draws, -1))[:, : self.arrays.parameters]
-        return self.maps(u.T).T.reshape(chains, draws, -1)
+        return self.maps(u.T)[0].T.reshape(chains, draws, -1)
 
     def _counts(self, free: np.ndarray) -> np.ndarray:
         flat = free.reshape(-1, free.shape[-1]).T
-        return values.expected_counts(self.arrays, flat).T.reshape(*free.shape[:2], -1)
+        return values.expected_counts(self.arrays, values.values_at(self.arrays, flat)).T.reshape(*free.shape[:2], -1)
 
     def _theta(self, free: np.ndarray) -> np.ndarray:
         flat = free.reshape(-1, free.shape[-1]).T
-        theta = values.theta_of(self.arrays, *values.log_probabilities(self.arrays, flat))
+        theta = values.theta_of(self.arrays, values.values_at(self.arrays, flat))
         return np.ascontiguousarray(theta.T).reshape(free.shape)
 
     def _verdict(self, counts: np.ndarray, interrupted: bool) -> Verdict:
@@ -214,15 +213,6 @@ class _Sampling:
                 "step": float(self.step),
             },
         )
-
-
-def _maps(arrays: Arrays) -> Maps:
-    odds = starting_odds(arrays)
-    free = odds[arrays.free] - odds[arrays.reference[arrays.layout.row_of[arrays.free]]]
-    log_p, ell = values.log_probabilities(arrays, free[:, None])
-    theta = values.theta_of(arrays, log_p, ell)[:, 0]
-    expected = values.expected_rows(arrays, np.exp(log_p))[:, 0]
-    return monotone_maps(lines_at(arrays, log_p[:, 0], theta, expected), free)
 
 
 def _worst(counts: Float[np.ndarray, "chains draws cells"]) -> tuple[float, float]:
