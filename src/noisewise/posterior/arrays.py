@@ -10,11 +10,15 @@ from itertools import pairwise
 import numpy as np
 from scipy import sparse
 
-from noisewise.posterior.layout import Layout, Matrix
+from noisewise.posterior.layout import Clique, Layout, Matrix
 from noisewise.posterior.problem import Problem
 from noisewise.posterior.start import starting_odds
 
 
+CLEAR = 5.0
+"""A cell this many standard deviations above 0 can serve as reference."""
+TIE = 1.0
+"""Precision of the logarithm of a loose row's sum around that of its expected count."""
 FLOOR = 0.1
 """Expected counts below this are all the same to the shear."""
 
@@ -97,6 +101,23 @@ class Arrays:
         return starting_odds(self)
 
     @cached_property
+    def loose(self) -> np.ndarray:
+        """Which rows have no cell well above the noise, so that none can serve as reference.
+
+        All their cells are coordinates, as logarithms of counts; one more than there are degrees of freedom. What
+        their sum has to do with the row's own expected count is a normal distribution, which changes nothing for θ.
+        """
+        found = np.zeros(self.layout.rows, bool)
+        for clique, saturated in zip(self.layout.cliques, self.layout.saturated, strict=True):
+            weight = self.weight[clique.cells]
+            if saturated and (weight > 0).all() :
+                count = np.exp(self.start[clique.cells])
+                clear = count / np.sqrt(1 / weight + count)
+                width = len(count) // (clique.rows.stop - clique.rows.start)
+                found[clique.rows] = (clear.reshape(-1, width).max(1) < CLEAR) & (width > 2)
+        return found
+
+    @cached_property
     def reference(self) -> np.ndarray:
         """The cell of every row against which its log odds are taken: a large one, where there is a choice.
 
@@ -133,12 +154,16 @@ class Arrays:
     def free(self) -> np.ndarray:
         """The cell of every coordinate: the log odds of this cell against its row's reference."""
         cells = [
-            np.setdiff1d(np.arange(self.layout.cells)[clique.cells], self.reference[clique.rows])
+            self._free_of(clique)
             if saturated
             else clique.cells.start + self._local[i][0]
             for i, (clique, saturated) in enumerate(zip(self.layout.cliques, self.layout.saturated, strict=True))
         ]
         return np.concatenate(cells)
+
+    def _free_of(self, clique: Clique) -> np.ndarray:
+        fixed = self.reference[clique.rows][~self.loose[clique.rows]]
+        return np.setdiff1d(np.arange(self.layout.cells)[clique.cells], fixed)
 
     @cached_property
     def _local(self) -> dict[int, tuple[np.ndarray, Matrix]]:
@@ -202,12 +227,14 @@ class Arrays:
             for i, clique in enumerate(self.layout.cliques):
                 if clique.level == 0 or i in self._local:
                     found[clique.cells] = 0
+            found[self.loose[self.layout.row_of]] = 0
         return found
 
     @cached_property
     def at_start(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """At the point estimate: log odds of the coordinates, log p(cell | row), and expected counts of the rows."""
-        free = self.start[self.free] - self.start[self.reference[self.layout.row_of[self.free]]]
+        row = self.layout.row_of[self.free]
+        free = self.start[self.free] - self.start[self.reference[row]]
         odds = self.expand @ free
         for cells in self.corrected:
             odds[cells] += self.correction[cells] @ -_log_p(self.layout, odds)[self.layout.first]
@@ -217,7 +244,8 @@ class Arrays:
         for above, below in pairwise(self.layout.levels):
             counts = expected[self.layout.row_of[above.cells]] * p[above.cells]
             expected[below.rows] = self.layout.separator_sums[below.rows, above.cells] @ counts
-        return free, log_p, expected
+        counts = log_p + np.log(expected + FLOOR)[self.layout.row_of]
+        return np.where(self.loose[row], counts[self.free], free), log_p, expected
 
     @cached_property
     def theta_of_cells(self) -> Matrix:
@@ -241,9 +269,9 @@ class Arrays:
         return found
 
     @property
-    def parameters(self) -> int:
-        """Number of coordinates of θ."""
-        return self.problem.model.parameters
+    def coordinates(self) -> int:
+        """Number of coordinates: one per parameter, and one more for every loose row."""
+        return len(self.free)
 
 
 def _log_p(layout: Layout, odds: np.ndarray) -> np.ndarray:

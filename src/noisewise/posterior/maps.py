@@ -41,6 +41,8 @@ class Lines:
     """Expected count of the row."""
     share: np.ndarray
     """The cell's share of the row at δ = 0."""
+    loose: np.ndarray
+    """Whether its row is loose: the count then follows without bound."""
     precision: np.ndarray
     """Of the prior along the line."""
     slope: np.ndarray
@@ -50,8 +52,9 @@ class Lines:
         """Log g up to a constant, and its derivative."""
         odds = np.log(self.share) - np.log1p(-self.share) + shift
         share = np.where(odds > 0, 1 / (1 + np.exp(-np.abs(odds))), np.exp(-np.abs(odds)) / (1 + np.exp(-np.abs(odds))))
+        share = np.where(self.loose, self.share * np.exp(np.minimum(shift, 50)), share)
         mean = self.total * share
-        change = mean * (1 - share)
+        change = np.where(self.loose, mean, mean * (1 - share))
         variance = self.variance + mean + self.rest
         left = self.count - mean - self.rest
         value = -0.5 * left**2 / variance - 0.5 * np.log1p((mean + self.rest) / self.variance)
@@ -115,6 +118,7 @@ def lines_at_start(arrays: Arrays) -> Lines:
         rest=rest,
         total=expected[layout.row_of[free]],
         share=own,
+        loose=arrays.loose[layout.row_of[free]],
         precision=precision * np.maximum(np.asarray((moves**2).sum(0)).reshape(-1), 1e-12),
         slope=-precision * (moves.T @ theta),
     )

@@ -80,7 +80,7 @@ class _Sampling:
         self.arrays = Arrays.of(problem)
         self.maps = monotone_maps(self.arrays)
         data, self.shape = target_data(self.arrays)
-        self.dimensions = self.arrays.parameters + self.shape.latent
+        self.dimensions = self.arrays.coordinates + self.shape.latent
         self.dense = self.dimensions <= MAX_DENSE_METRIC
         self.space = Space(data, self.maps.coefficients, np.ones(self.dimensions))
         self.step = 0.5 if self.dense else 0.1
@@ -172,7 +172,7 @@ class _Sampling:
 
     def _odds(self, points: np.ndarray) -> np.ndarray:
         chains, draws, _ = points.shape
-        u = self._spread(points.reshape(chains * draws, -1))[:, : self.arrays.parameters]
+        u = self._spread(points.reshape(chains * draws, -1))[:, : self.arrays.coordinates]
         return self.maps(u.T)[0].T.reshape(chains, draws, -1)
 
     def _counts(self, free: np.ndarray) -> np.ndarray:

@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Array, Float
 from scipy import sparse
 
-from noisewise.posterior.arrays import FLOOR, Arrays
+from noisewise.posterior.arrays import FLOOR, TIE, Arrays
 from noisewise.posterior.gathers import SparseMap, multiply, sparse_map, transposed
 
 TINY = 1e-280  # inside square roots: their derivative stays finite where a probability is too small for a double
@@ -60,6 +60,8 @@ class TargetData(NamedTuple):
     """θ from ℓ."""
     sheared: Any
     """Which cells' log odds follow their row's expected count."""
+    loose: Any
+    """Precision that ties a loose row's sum to its expected count; zero for all other rows."""
     usual: Any
     """The expected count of every row at which the shear is zero."""
     levels: tuple[Level, ...]
@@ -117,6 +119,7 @@ def target_data(arrays: Arrays) -> tuple[TargetData, Shape]:
         theta_of_cells=sparse_map(arrays.theta_of_cells),
         theta_of_rows=sparse_map(arrays.theta_of_rows),
         sheared=arrays.sheared,
+        loose=np.where(arrays.loose, TIE, 0.0),
         usual=arrays.at_start[2],
         levels=tuple(levels),
     )
@@ -142,7 +145,7 @@ class Passed(NamedTuple):
     deviation: Array
     """What the latent counts of all rows are above them."""
     parts: Array
-    """Log likelihood of the measured parts."""
+    """Log likelihood of the measured parts, and what ties the loose rows."""
 
 
 def pass_down(
@@ -151,11 +154,13 @@ def pass_down(
     """Go through the levels from the roots: shares, expected counts, latent counts."""
     odds = _corrected(multiply(data.expand, free), data)
     expected, deviation = [data.rows * jnp.ones(shape.levels[0][1])], [jnp.zeros(shape.levels[0][1])]
-    log_p, parts, cell, row, used = [], jnp.zeros(()), 0, 0, 0
+    log_p, parts, ties, cell, row, used = [], jnp.zeros(()), jnp.zeros(()), 0, 0, 0
     for level, (cells, rows, inner_cells, inner_rows) in zip(data.levels, shape.levels, strict=True):
         shift = jnp.log(expected[-1] + FLOOR) - jnp.log(data.usual[row:rows] + FLOOR)
         here = odds[cell:cells] - data.sheared[cell:cells] * multiply(transposed(level.row_sums), shift)
-        log_p.append(_normalised(here, level.row_sums))
+        log_total = _log_total(here, level.row_sums)
+        log_p.append(here - multiply(transposed(level.row_sums), log_total))
+        ties = ties - 0.5 * data.loose[row:rows] @ (log_total - jnp.log(expected[-1] + FLOOR)) ** 2
         if inner_cells:
             inner = slice(cell, cell + inner_cells)
             z = normals[used : used + inner_cells]
@@ -176,20 +181,19 @@ def pass_down(
             expected.append(multiply(level.down, count))
             deviation.append(multiply(level.down, x))
         cell, row = cells, rows
-    return Passed(jnp.concatenate(log_p), jnp.concatenate(expected), jnp.concatenate(deviation), parts)
+    return Passed(jnp.concatenate(log_p), jnp.concatenate(expected), jnp.concatenate(deviation), parts + ties)
 
 
 def _corrected(odds: Array, data: TargetData) -> Array:
     for correction in data.corrections:
-        ell = -multiply(data.first, _normalised(odds, data.row_sums))
+        ell = _log_total(odds, data.row_sums) - multiply(data.first, odds)
         odds = odds + multiply(correction, ell)
     return odds
 
 
-def _normalised(odds: Array, row_sums: SparseMap) -> Array:
+def _log_total(odds: Array, row_sums: SparseMap) -> Array:
     # One cell of every row has log odds near zero; the bound keeps the others from overflowing.
-    total = multiply(row_sums, jnp.exp(jnp.minimum(odds, 600.0)))
-    return odds - multiply(transposed(row_sums), jnp.log(total))
+    return jnp.log(multiply(row_sums, jnp.exp(jnp.minimum(odds, 600.0))))
 
 
 def theta_from(log_p: Array, data: TargetData) -> Array:
