@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from noisewise.errors import NoisewiseError
     from noisewise.noisy_counts import NoisyCounts
     from noisewise.posterior.fit import fit
+    from noisewise.posterior.hmc import Hmc
     from noisewise.posterior.laplace import Laplace
     from noisewise.posterior.nuts import Nuts
     from noisewise.posterior.problem import NormalPrior
@@ -100,6 +101,7 @@ _HOMES = {
     "noisewise.errors": ("NoisewiseError",),
     "noisewise.noisy_counts": ("NoisyCounts",),
     "noisewise.posterior.fit": ("fit",),
+    "noisewise.posterior.hmc": ("Hmc",),
     "noisewise.posterior.laplace": ("Laplace",),
     "noisewise.posterior.nuts": ("Nuts",),
     "noisewise.posterior.problem": ("NormalPrior",),
@@ -124,6 +126,7 @@ __all__ = [
     "FewDatasets",
     "FullySynthetic",
     "FullySyntheticNormal",
+    "Hmc",
     "Laplace",
     "Learner",
     "Ledger",

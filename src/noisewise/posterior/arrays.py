@@ -10,17 +10,12 @@ from itertools import pairwise
 import numpy as np
 from scipy import sparse
 
-from noisewise.posterior.layout import Clique, Layout, Matrix
+from noisewise.posterior.layout import Layout, Matrix
 from noisewise.posterior.problem import Problem
 from noisewise.posterior.start import starting_odds
 
-
-CLEAR = 5.0
-"""A cell this many standard deviations above 0 can serve as reference."""
-TIE = 1.0
-"""Precision of the logarithm of a loose row's sum around that of its expected count."""
-FLOOR = 0.1
-"""Expected counts below this are all the same to the shear."""
+LOST = 3.0
+"""A row is lost if it expects fewer than this many standard deviations of the noise in one cell."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -101,21 +96,10 @@ class Arrays:
         return starting_odds(self)
 
     @cached_property
-    def loose(self) -> np.ndarray:
-        """Which rows have no cell well above the noise, so that none can serve as reference.
-
-        All their cells are coordinates, as logarithms of counts; one more than there are degrees of freedom. What
-        their sum has to do with the row's own expected count is a normal distribution, which changes nothing for θ.
-        """
-        found = np.zeros(self.layout.rows, bool)
-        for clique, saturated in zip(self.layout.cliques, self.layout.saturated, strict=True):
-            weight = self.weight[clique.cells]
-            if saturated and (weight > 0).all() :
-                count = np.exp(self.start[clique.cells])
-                clear = count / np.sqrt(1 / weight + count)
-                width = len(count) // (clique.rows.stop - clique.rows.start)
-                found[clique.rows] = (clear.reshape(-1, width).max(1) < CLEAR) & (width > 2)
-        return found
+    def lost(self) -> np.ndarray:
+        """Which rows have so few expected rows of the table that the noise hides how they divide."""
+        weight = np.maximum.reduceat(self.weight, self.layout.first)
+        return (weight > 0) & (self.at_start[2] ** 2 * weight < LOST**2)
 
     @cached_property
     def reference(self) -> np.ndarray:
@@ -154,16 +138,12 @@ class Arrays:
     def free(self) -> np.ndarray:
         """The cell of every coordinate: the log odds of this cell against its row's reference."""
         cells = [
-            self._free_of(clique)
+            np.setdiff1d(np.arange(self.layout.cells)[clique.cells], self.reference[clique.rows])
             if saturated
             else clique.cells.start + self._local[i][0]
             for i, (clique, saturated) in enumerate(zip(self.layout.cliques, self.layout.saturated, strict=True))
         ]
         return np.concatenate(cells)
-
-    def _free_of(self, clique: Clique) -> np.ndarray:
-        fixed = self.reference[clique.rows][~self.loose[clique.rows]]
-        return np.setdiff1d(np.arange(self.layout.cells)[clique.cells], fixed)
 
     @cached_property
     def _local(self) -> dict[int, tuple[np.ndarray, Matrix]]:
@@ -181,7 +161,11 @@ class Arrays:
             if i in self._local:
                 cells, completion = self._local[i]
                 entries = completion.tocoo()
-                places = here[entries.coords[0]], coordinate[clique.cells.start + cells][entries.coords[1]], entries.data
+                places = (
+                    here[entries.coords[0]],
+                    coordinate[clique.cells.start + cells][entries.coords[1]],
+                    entries.data,
+                )
             else:
                 own = here[coordinate[here] >= 0]
                 places = own, coordinate[own], np.ones(len(own))
@@ -214,27 +198,9 @@ class Arrays:
         return tuple(level.cells for level in reversed(self.layout.levels) if lengths[level.cells].any())
 
     @cached_property
-    def sheared(self) -> np.ndarray:
-        """1 for cells whose log odds follow the logarithm of their row's expected count, else 0.
-
-        A cell that is lost in the noise is told apart from 0 by its count, not by its share. With the count in place of
-        the share its coordinate does not depend on how many rows its separator value has. Where messages
-        correct log odds the order of the computation is the other way round, and nothing is sheared.
-        """
-        found = np.zeros(self.layout.cells)
-        if not self.corrected:
-            found[self.free] = 1
-            for i, clique in enumerate(self.layout.cliques):
-                if clique.level == 0 or i in self._local:
-                    found[clique.cells] = 0
-            found[self.loose[self.layout.row_of]] = 0
-        return found
-
-    @cached_property
     def at_start(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """At the point estimate: log odds of the coordinates, log p(cell | row), and expected counts of the rows."""
-        row = self.layout.row_of[self.free]
-        free = self.start[self.free] - self.start[self.reference[row]]
+        free = self.start[self.free] - self.start[self.reference[self.layout.row_of[self.free]]]
         odds = self.expand @ free
         for cells in self.corrected:
             odds[cells] += self.correction[cells] @ -_log_p(self.layout, odds)[self.layout.first]
@@ -244,8 +210,7 @@ class Arrays:
         for above, below in pairwise(self.layout.levels):
             counts = expected[self.layout.row_of[above.cells]] * p[above.cells]
             expected[below.rows] = self.layout.separator_sums[below.rows, above.cells] @ counts
-        counts = log_p + np.log(expected + FLOOR)[self.layout.row_of]
-        return np.where(self.loose[row], counts[self.free], free), log_p, expected
+        return free, log_p, expected
 
     @cached_property
     def theta_of_cells(self) -> Matrix:
@@ -270,7 +235,7 @@ class Arrays:
 
     @property
     def coordinates(self) -> int:
-        """Number of coordinates: one per parameter, and one more for every loose row."""
+        """Number of coordinates: as many as parameters."""
         return len(self.free)
 
 
@@ -313,4 +278,6 @@ def _completion(layout: Layout, number: int, codes: np.ndarray) -> tuple[np.ndar
         shape=(codes.shape[1], start),
     )
     rows, columns_, data = (np.concatenate(of) for of in zip(*signs, strict=True))
-    return np.concatenate(cells), sparse.csr_array(add @ sparse.csr_array((data, (rows, columns_)), shape=(start, start)))
+    return np.concatenate(cells), sparse.csr_array(
+        add @ sparse.csr_array((data, (rows, columns_)), shape=(start, start))
+    )

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy import sparse
 
-from noisewise.posterior.arrays import FLOOR, TIE, Arrays
+from noisewise.posterior.arrays import Arrays
 from noisewise.posterior.maps import Maps
 
 Points = Float[np.ndarray, "_ points"]
@@ -20,10 +20,6 @@ TINY = 1e-280
 
 
 class _Level(NamedTuple):
-    cells: slice
-    rows: slice
-    row_of: np.ndarray
-    first: np.ndarray
     inner: slice
     inner_rows: slice
     inner_row_of: np.ndarray
@@ -41,14 +37,12 @@ class _Level(NamedTuple):
 class _Kept(NamedTuple):
     """One level's forward pass over its inner cells."""
 
-    z: np.ndarray
     gain: np.ndarray
     share: np.ndarray
     spread: np.ndarray
     missing: np.ndarray
     scaled: np.ndarray
     noise: np.ndarray
-    x: np.ndarray
     left: np.ndarray
 
 
@@ -60,9 +54,6 @@ class Density:
         self.arrays, self.maps, self.row_of, self.first = arrays, maps, layout.row_of, layout.first
         self.rows, self.prior = float(arrays.problem.rows), arrays.problem.prior.stddev**-2.0
         self.weight, self.count = arrays.weight[:, None], arrays.count[:, None]
-        self.sheared = arrays.sheared[:, None]
-        self.tie = np.where(arrays.loose, TIE, 0.0)[:, None]
-        self.usual = np.log(arrays.at_start[2] + FLOOR)[:, None]
         self.expand, self.contract = _pair(arrays.expand)
         theta = arrays.theta_of_cells - arrays.theta_of_rows @ layout.firsts
         self.theta, self.theta_back = _pair(theta)
@@ -86,39 +77,22 @@ class Density:
             log_total = _log_sums(odds, self.first, self.row_of)
             shares.append(np.exp(odds - log_total[self.row_of]))
             odds = odds + correction @ (log_total - odds[self.first])
-        log_p, p = np.empty_like(odds), np.empty_like(odds)
+        log_p = odds - _log_sums(odds, self.first, self.row_of)[self.row_of]
+        p = np.exp(log_p)
         expected = np.full((len(self.first), free.shape[1]), self.rows)
         deviation = np.zeros_like(expected)
-        gap = np.zeros_like(expected)
         parts = np.zeros(free.shape[1])
-        kept: list[_Kept | None] = []
-        for level in self.levels:
-            here = odds[level.cells]
-            log_expected = np.log(expected[level.rows] + FLOOR)
-            shift = log_expected - self.usual[level.rows]
-            here = here - self.sheared[level.cells] * shift[level.row_of]
-            log_total = _log_sums(here, level.first, level.row_of)
-            gap[level.rows] = log_total - log_expected
-            log_p[level.cells] = here - log_total[level.row_of]
-            p[level.cells] = np.exp(log_p[level.cells])
-            kept.append(self._inner(level, p, expected, deviation, z, parts))
+        kept = [self._inner(level, p, expected, deviation, z, parts) for level in self.levels]
         result = self._likelihood(p, expected, deviation)
         value, to_p, to_expected, to_deviation = result
         theta = self.theta @ log_p
-        value += parts - 0.5 * (z**2).sum(0) - 0.5 * self.prior * (theta**2).sum(0) - 0.5 * (self.tie * gap**2).sum(0)
+        value += parts - 0.5 * (z**2).sum(0) - 0.5 * self.prior * (theta**2).sum(0)
         to_log_p = to_p * p - self.prior * (self.theta_back @ theta)
         to_z = -z
-        to_odds = np.empty_like(odds)
         for level, inner in zip(reversed(self.levels), reversed(kept), strict=True):
             if inner is not None:
                 self._back_inner(level, inner, p, expected, to_log_p, to_expected, to_deviation, to_z)
-            to_gap = -self.tie[level.rows] * gap[level.rows]
-            own = to_log_p[level.cells]
-            to_total = to_gap - np.add.reduceat(own, level.first, axis=0)
-            to_here = own + p[level.cells] * to_total[level.row_of]
-            to_odds[level.cells] = to_here
-            to_shift = -np.add.reduceat(self.sheared[level.cells] * to_here, level.first, axis=0)
-            to_expected[level.rows] += (to_shift - to_gap) / (expected[level.rows] + FLOOR)
+        to_odds = to_log_p - p * np.add.reduceat(to_log_p, self.first, axis=0)[self.row_of]
         for (_, back), share in zip(reversed(self.corrections), reversed(shares), strict=True):
             to_ell = back @ to_odds
             more = share * to_ell[self.row_of]
@@ -153,7 +127,7 @@ class Density:
         parts -= 0.5 * (level.part_weight[:, None] * left**2).sum(0)
         expected[level.below] = level.down @ count
         deviation[level.below] = level.down @ x
-        return _Kept(own, gain, share, spread, missing, scaled, noise, x, left)
+        return _Kept(gain, share, spread, missing, scaled, noise, left)
 
     def _likelihood(self, p: Any, expected: Any, deviation: Any) -> tuple[Any, Any, Any, Any]:
         """Log likelihood of the counts of whole cliques given their rows' counts, and its derivatives."""
@@ -192,7 +166,7 @@ class Density:
         to_z: np.ndarray,
     ) -> None:
         """Take derivatives by the level below, and by the measured parts, back to this level."""
-        z, gain, share, spread, missing, scaled, noise, _, left = kept
+        gain, share, spread, missing, scaled, noise, left = kept
         q, w, rows, first = p[level.inner], self.weight[level.inner], level.inner_row_of, level.inner_first
         total = expected[level.inner_rows][rows]
         count = total * q
@@ -246,10 +220,6 @@ def _levels(arrays: Arrays) -> tuple[_Level, ...]:
         size = inner.stop - inner.start
         found.append(
             _Level(
-                cells=level.cells,
-                rows=level.rows,
-                row_of=layout.row_of[level.cells] - level.rows.start,
-                first=layout.first[level.rows] - level.cells.start,
                 inner=inner,
                 inner_rows=inner_rows,
                 inner_row_of=layout.row_of[inner] - level.rows.start,

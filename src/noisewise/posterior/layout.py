@@ -299,11 +299,11 @@ def _split(model: MaxEnt, hung: list[Hung]) -> list[Hung]:
     interactions = {block.columns for block in model.blocks}
     found: list[Hung] = []
     place: dict[int, list[int]] = {}
-    for number, (separator, residual, parent, level) in enumerate(hung):
+    for number, (separator, residual, parent, _) in enumerate(hung):
         chain = [(separator, residual)]
         while len(chain[0][1]) > 1 and not _complete(interactions, *chain[0]):
             above, rest = chain[0]
-            last = min(rest, key=lambda c: _cost(interactions, above, rest, c))
+            last = min(rest, key=lambda c: _cost(model, above, rest, c))
             upper = tuple(c for c in rest if c != last)
             chain = [(above, upper), (tuple(sorted(above + upper)), (last,)), *chain[1:]]
         place[number] = []
@@ -323,12 +323,13 @@ def _complete(interactions: set[Columns], separator: Columns, residual: Columns)
     return all(a in interactions for a in subsets)
 
 
-def _cost(interactions: set[Columns], separator: Columns, residual: Columns, last: int) -> tuple[bool, int, int]:
+def _cost(model: MaxEnt, separator: Columns, residual: Columns, last: int) -> tuple[bool, int, int]:
     """How bad it is to put a column below the others: worst if they are then still incomplete."""
+    interactions = {block.columns for block in model.blocks}
     upper = tuple(c for c in residual if c != last)
     own = set(separator + residual)
-    touched = [a for a in interactions if last in a and set(a) <= own]
-    return not _complete(interactions, separator, upper), len(touched), last
+    touched = sum(b.stop - b.start for b in model.blocks if last in b.columns and set(b.columns) <= own)
+    return not _complete(interactions, separator, upper), touched, last
 
 
 def _inner(model: MaxEnt, hung: list[Hung]) -> list[bool]:

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
-from scipy import sparse
 from scipy.special import ndtri
 
 from noisewise.posterior.arrays import Arrays
+from noisewise.posterior.lines import Lines, lines_at_start
 
 Points = Float[np.ndarray, "coordinates points"]
 
@@ -25,42 +25,6 @@ GRID = 1200
 """Points of the quadrature behind each map."""
 WIDEST = 12.0
 """How many standard deviations of the prior the quadrature reaches."""
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Lines:
-    """What is known about each coordinate on its own line: log g(δ) for a shift δ of its log odds."""
-
-    count: np.ndarray
-    """The noisy count that speaks most directly about it."""
-    variance: np.ndarray
-    """Variance of the noise in it; infinite if nothing was measured."""
-    rest: np.ndarray
-    """What other cells contribute to the expectation of that count."""
-    total: np.ndarray
-    """Expected count of the row."""
-    share: np.ndarray
-    """The cell's share of the row at δ = 0."""
-    loose: np.ndarray
-    """Whether its row is loose: the count then follows without bound."""
-    precision: np.ndarray
-    """Of the prior along the line."""
-    slope: np.ndarray
-    """Derivative of the log prior at δ = 0."""
-
-    def log_density(self, shift: Float[np.ndarray, "points coordinates"]) -> tuple[np.ndarray, np.ndarray]:
-        """Log g up to a constant, and its derivative."""
-        odds = np.log(self.share) - np.log1p(-self.share) + shift
-        share = np.where(odds > 0, 1 / (1 + np.exp(-np.abs(odds))), np.exp(-np.abs(odds)) / (1 + np.exp(-np.abs(odds))))
-        share = np.where(self.loose, self.share * np.exp(np.minimum(shift, 50)), share)
-        mean = self.total * share
-        change = np.where(self.loose, mean, mean * (1 - share))
-        variance = self.variance + mean + self.rest
-        left = self.count - mean - self.rest
-        value = -0.5 * left**2 / variance - 0.5 * np.log1p((mean + self.rest) / self.variance)
-        by_mean = left / variance + 0.5 * left**2 / variance**2 - 0.5 / variance
-        value = value - 0.5 * self.precision * shift**2 + self.slope * shift
-        return value, by_mean * change - self.precision * shift + self.slope
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -82,46 +46,6 @@ class Maps:
         bend = 2 * c[2] + t * (6 * c[3] + t * (12 * c[4] + t * 20 * c[5]))
         unit = (KNOTS - 1) / (2 * REACH)
         return value + slope * (u - inside) * unit, slope * unit, np.where(u == inside, bend, 0.0) * unit**2
-
-
-def lines_at_start(arrays: Arrays) -> Lines:
-    """The lines through the point estimate."""
-    free, layout = arrays.free, arrays.layout
-    _, log_p, expected = arrays.at_start
-    theta = arrays.theta_of_cells @ log_p - arrays.theta_of_rows @ log_p[layout.first]
-    share = np.clip(np.exp(log_p), 1e-12, 1 - 1e-12)
-    cells = expected[layout.row_of] * share
-    weight, count, rest = arrays.weight[free], arrays.count[free].copy(), np.zeros(len(free))
-    own = share[free]
-    if len(arrays.parts):
-        raised = sparse.csc_array(arrays.expand).maximum(0)
-        moved = sparse.csc_array(arrays.part_sums @ (raised * cells[:, None]))
-        variance = 1 / np.maximum(arrays.part_weight, 1e-30)
-        known = arrays.part_weight > 0
-        whole = arrays.part_sums @ cells
-        for j in np.flatnonzero(weight == 0):
-            parts, mass = (
-                moved.indices[moved.indptr[j] : moved.indptr[j + 1]],
-                moved.data[moved.indptr[j] : moved.indptr[j + 1]],
-            )
-            if known[parts].any():
-                tells = np.where(known[parts], mass**2 / (variance[parts] + whole[parts]), -1)
-                best = tells.argmax()
-                weight[j], count[j] = arrays.part_weight[parts[best]], arrays.part_count[parts[best]]
-                rest[j] = max(whole[parts[best]] - mass[best], 0.0)
-                own[j] = min(mass[best] / expected[layout.row_of[free[j]]], 1 - 1e-6)
-    moves = arrays.theta_of_cells @ arrays.expand
-    precision = arrays.problem.prior.stddev**-2.0
-    return Lines(
-        count=count,
-        variance=1 / np.maximum(weight, 1e-30),
-        rest=rest,
-        total=expected[layout.row_of[free]],
-        share=own,
-        loose=arrays.loose[layout.row_of[free]],
-        precision=precision * np.maximum(np.asarray((moves**2).sum(0)).reshape(-1), 1e-12),
-        slope=-precision * (moves.T @ theta),
-    )
 
 
 def monotone_maps(arrays: Arrays) -> Maps:

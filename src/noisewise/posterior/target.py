@@ -10,20 +10,17 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
-from scipy import sparse
 
-from noisewise.posterior.arrays import FLOOR, TIE, Arrays
+from noisewise.posterior.arrays import Arrays
 from noisewise.posterior.gathers import SparseMap, multiply, sparse_map, transposed
 
 TINY = 1e-280  # inside square roots: their derivative stays finite where a probability is too small for a double
 
 
 class Level(NamedTuple):
-    """The cliques of one level."""
+    """The inner cliques of one level."""
 
     row_sums: SparseMap
-    """Its rows by its cells."""
-    inner_sums: SparseMap
     """The rows of its inner cliques by their cells."""
     down: SparseMap
     """The next level's rows by its inner cells: separator sums."""
@@ -58,12 +55,6 @@ class TargetData(NamedTuple):
     """θ from the log odds."""
     theta_of_rows: SparseMap
     """θ from ℓ."""
-    sheared: Any
-    """Which cells' log odds follow their row's expected count."""
-    loose: Any
-    """Precision that ties a loose row's sum to its expected count; zero for all other rows."""
-    usual: Any
-    """The expected count of every row at which the shear is zero."""
     levels: tuple[Level, ...]
     """The levels, from the roots."""
 
@@ -71,13 +62,15 @@ class TargetData(NamedTuple):
 class Shape(NamedTuple):
     """What is known when compiling: where levels begin and end."""
 
-    levels: tuple[tuple[int, int, int, int], ...]
-    """Ends of each level's cells and rows, numbers of its inner cells and rows."""
+    levels: tuple[tuple[int, int, int], ...]
+    """End of each level's cells, numbers of its inner cells and their rows."""
+    roots: int
+    """Number of rows of the roots."""
 
     @property
     def latent(self) -> int:
         """Number of latent counts."""
-        return sum(inner for _, _, inner, _ in self.levels)
+        return sum(inner for _, inner, _ in self.levels)
 
 
 def target_data(arrays: Arrays) -> tuple[TargetData, Shape]:
@@ -90,8 +83,7 @@ def target_data(arrays: Arrays) -> tuple[TargetData, Shape]:
         kept = np.flatnonzero(np.diff(part_sums.indptr))
         levels.append(
             Level(
-                row_sums=sparse_map(layout.row_sums[level.rows, level.cells]),
-                inner_sums=sparse_map(layout.row_sums[level.inner_rows, level.inner_cells]),
+                row_sums=sparse_map(layout.row_sums[level.inner_rows, level.inner_cells]),
                 down=sparse_map(layout.separator_sums[next_rows, level.inner_cells]),
                 parts=sparse_map(part_sums[kept]),
                 part_count=arrays.part_count[kept],
@@ -101,7 +93,6 @@ def target_data(arrays: Arrays) -> tuple[TargetData, Shape]:
     shape = tuple(
         (
             level.cells.stop,
-            level.rows.stop,
             level.inner_cells.stop - level.inner_cells.start,
             level.inner_rows.stop - level.inner_rows.start,
         )
@@ -118,12 +109,9 @@ def target_data(arrays: Arrays) -> tuple[TargetData, Shape]:
         first=sparse_map(layout.firsts),
         theta_of_cells=sparse_map(arrays.theta_of_cells),
         theta_of_rows=sparse_map(arrays.theta_of_rows),
-        sheared=arrays.sheared,
-        loose=np.where(arrays.loose, TIE, 0.0),
-        usual=arrays.at_start[2],
         levels=tuple(levels),
     )
-    return data, Shape(shape)
+    return data, Shape(shape, layout.levels[0].rows.stop)
 
 
 def _corrections(arrays: Arrays) -> tuple[SparseMap, ...]:
@@ -145,7 +133,7 @@ class Passed(NamedTuple):
     deviation: Array
     """What the latent counts of all rows are above them."""
     parts: Array
-    """Log likelihood of the measured parts, and what ties the loose rows."""
+    """Log likelihood of the measured parts."""
 
 
 def pass_down(
@@ -153,35 +141,31 @@ def pass_down(
 ) -> Passed:
     """Go through the levels from the roots: shares, expected counts, latent counts."""
     odds = _corrected(multiply(data.expand, free), data)
-    expected, deviation = [data.rows * jnp.ones(shape.levels[0][1])], [jnp.zeros(shape.levels[0][1])]
-    log_p, parts, ties, cell, row, used = [], jnp.zeros(()), jnp.zeros(()), 0, 0, 0
-    for level, (cells, rows, inner_cells, inner_rows) in zip(data.levels, shape.levels, strict=True):
-        shift = jnp.log(expected[-1] + FLOOR) - jnp.log(data.usual[row:rows] + FLOOR)
-        here = odds[cell:cells] - data.sheared[cell:cells] * multiply(transposed(level.row_sums), shift)
-        log_total = _log_total(here, level.row_sums)
-        log_p.append(here - multiply(transposed(level.row_sums), log_total))
-        ties = ties - 0.5 * data.loose[row:rows] @ (log_total - jnp.log(expected[-1] + FLOOR)) ** 2
+    log_p = odds - multiply(transposed(data.row_sums), _log_total(odds, data.row_sums))
+    p = jnp.exp(log_p)
+    expected, deviation = [data.rows * jnp.ones(shape.roots)], [jnp.zeros(shape.roots)]
+    parts, cell, used = jnp.zeros(()), 0, 0
+    for level, (cells, inner_cells, inner_rows) in zip(data.levels, shape.levels, strict=True):
         if inner_cells:
             inner = slice(cell, cell + inner_cells)
             z = normals[used : used + inner_cells]
             used += inner_cells
-            log_q, weight = log_p[-1][:inner_cells], data.weight[inner]
-            spreading = transposed(level.inner_sums)
+            q, log_q, weight = p[inner], log_p[inner], data.weight[inner]
+            spreading = transposed(level.row_sums)
             total = multiply(spreading, expected[-1][:inner_rows])
-            q = jnp.exp(log_q)
             count = total * q
             gain = 1 / (1 + count * weight)
             share = q * gain
             mean = count * weight * gain * (data.count[inner] - count)
             noise = jnp.sqrt(total + TINY) * jnp.exp(0.5 * log_q) * jnp.sqrt(gain) * z
-            missing = deviation[-1][:inner_rows] - multiply(level.inner_sums, mean + noise)
-            x = mean + noise + share * multiply(spreading, missing / multiply(level.inner_sums, share))
+            missing = deviation[-1][:inner_rows] - multiply(level.row_sums, mean + noise)
+            x = mean + noise + share * multiply(spreading, missing / multiply(level.row_sums, share))
             left = level.part_count - multiply(level.parts, count + x)
             parts = parts - 0.5 * (level.part_weight * left) @ left
             expected.append(multiply(level.down, count))
             deviation.append(multiply(level.down, x))
-        cell, row = cells, rows
-    return Passed(jnp.concatenate(log_p), jnp.concatenate(expected), jnp.concatenate(deviation), parts + ties)
+        cell = cells
+    return Passed(log_p, jnp.concatenate(expected), jnp.concatenate(deviation), parts)
 
 
 def _corrected(odds: Array, data: TargetData) -> Array:

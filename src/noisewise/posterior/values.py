@@ -1,11 +1,12 @@
 """From log odds to θ and to expected counts, for many draws at once, in NumPy."""
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
-from noisewise.posterior.arrays import FLOOR, Arrays
+from noisewise.posterior.arrays import Arrays
 
 Draws = Float[np.ndarray, "_ draws"]
 
@@ -26,19 +27,11 @@ def values_at(arrays: Arrays, free: Draws) -> Values:
     for cells in arrays.corrected:
         ell = -_normalised(odds, layout.first, layout.row_of)[layout.first]
         odds[cells] += arrays.correction[cells] @ ell
-    log_p = np.empty_like(odds)
+    log_p = _normalised(odds, layout.first, layout.row_of)
     expected = np.full((layout.rows, free.shape[1]), float(arrays.problem.rows))
-    usual = np.log(arrays.at_start[2] + FLOOR)[:, None]
-    for number, level in enumerate(layout.levels):
-        rows, cells = level.rows, level.cells
-        row_of = layout.row_of[cells] - rows.start
-        shift = np.log(expected[rows] + FLOOR) - usual[rows]
-        here = odds[cells] - arrays.sheared[cells, None] * shift[row_of]
-        log_p[cells] = _normalised(here, layout.first[rows] - cells.start, row_of)
-        if number + 1 < len(layout.levels):
-            below = layout.levels[number + 1].rows
-            counts = expected[rows][row_of] * np.exp(log_p[cells])
-            expected[below] = layout.separator_sums[below, cells] @ counts
+    for above, below in pairwise(layout.levels):
+        counts = expected[layout.row_of[above.cells]] * np.exp(log_p[above.cells])
+        expected[below.rows] = layout.separator_sums[below.rows, above.cells] @ counts
     return Values(log_p, expected)
 
 
