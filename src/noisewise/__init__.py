@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from noisewise.artifacts import Release, read_release
     from noisewise.errors import NoisewiseError
     from noisewise.noisy_counts import NoisyCounts
+    from noisewise.planning import plan
     from noisewise.posterior.fit import fit
     from noisewise.posterior.laplace import Laplace
     from noisewise.posterior.problem import NormalPrior
@@ -96,6 +97,7 @@ _HOMES = {
     "noisewise.artifacts": ("Release", "read_release"),
     "noisewise.errors": ("NoisewiseError",),
     "noisewise.noisy_counts": ("NoisyCounts",),
+    "noisewise.planning": ("plan",),
     "noisewise.posterior.fit": ("fit",),
     "noisewise.posterior.laplace": ("Laplace",),
     "noisewise.posterior.problem": ("NormalPrior",),
@@ -151,6 +153,7 @@ __all__ = [
     "multinomial_logit",
     "ols",
     "ordered_logit",
+    "plan",
     "poisson",
     "pool",
     "pool_table",
