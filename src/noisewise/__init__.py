@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         RidgeBootstrap,
         analyze,
         check_support,
+        contingency,
         correlations,
         cox,
         glm,
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from noisewise.planning import plan
     from noisewise.posterior.fit import fit
     from noisewise.posterior.laplace import Laplace
+    from noisewise.posterior.nuts import Nuts
     from noisewise.posterior.problem import NormalPrior
     from noisewise.posterior.result import Posterior
     from noisewise.privacy.budget import Budget
@@ -77,6 +79,7 @@ _HOMES = {
         "RidgeBootstrap",
         "analyze",
         "check_support",
+        "contingency",
         "correlations",
         "cox",
         "glm",
@@ -100,6 +103,7 @@ _HOMES = {
     "noisewise.planning": ("plan",),
     "noisewise.posterior.fit": ("fit",),
     "noisewise.posterior.laplace": ("Laplace",),
+    "noisewise.posterior.nuts": ("Nuts",),
     "noisewise.posterior.problem": ("NormalPrior",),
     "noisewise.posterior.result": ("Posterior",),
     "noisewise.privacy.budget": ("Budget",),
@@ -129,6 +133,7 @@ __all__ = [
     "NoisewiseError",
     "NoisyCounts",
     "NormalPrior",
+    "Nuts",
     "Pooled",
     "Posterior",
     "PosteriorMixture",
@@ -140,6 +145,7 @@ __all__ = [
     "Workload",
     "analyze",
     "check_support",
+    "contingency",
     "correlations",
     "cox",
     "fit",

@@ -4,9 +4,9 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
 
 from noisewise.errors import WorkloadError
+from noisewise.formula import columns_of, read_formula
 from noisewise.schema import Schema
 
 MAX_MARGINAL_CELLS = 10_000_000
@@ -79,31 +79,13 @@ def marginals_for(formula: str) -> list[Marginal]:
     A regression of y on a and b rests on how y goes with a, y with b, and a with b; an interaction a:b
     rests on the three together. Names are checked by the caller against a schema.
     """
-    from formulaic import Formula
-    from formulaic.errors import FormulaicError
-
-    try:
-        parsed = Formula(formula)
-        left, right = (parsed.lhs, parsed.rhs) if hasattr(parsed, "lhs") else ((), parsed)
-        outcome = sorted({v for term in left for factor in term.factors for v in _variables(factor)})
-        terms = [sorted({v for factor in term.factors for v in _variables(factor)}) for term in right]
-    except (FormulaicError, SyntaxError):
-        raise WorkloadError(f"Cannot read the formula {formula!r}. Write it as 'y ~ a + b'.") from None
+    left, right = read_formula(formula)
+    outcome = columns_of(left or ())
+    terms = [columns_of([term]) for term in right]
     names = sorted({*outcome, *(name for term in terms for name in term)})
     needed: list[Marginal] = [*combinations(names, 2)] if len(names) > 1 else [tuple(names)] if names else []
     needed += [tuple(sorted({*term, *outcome})) for term in terms if len({*term, *outcome}) > 2]
     return list(dict.fromkeys(needed))
-
-
-def _variables(factor: Any) -> set[str]:
-    from formulaic import Formula
-    from formulaic.parser.types import Factor
-
-    if factor.eval_method is Factor.EvalMethod.LITERAL:
-        return set()
-    if factor.eval_method is Factor.EvalMethod.LOOKUP:
-        return {factor.expr}
-    return {str(variable) for variable in Formula(f"0 + {factor.expr}").required_variables}
 
 
 def _canonical(schema: Schema, marginal: Sequence[str]) -> Marginal:
