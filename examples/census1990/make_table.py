@@ -27,9 +27,7 @@ def draw(nodes: dict[str, Any], rows: int, seed: int) -> dict[str, np.ndarray]:
     return {name: drawn[name] for name in nodes}
 
 
-def _column(
-    node: dict[str, Any], drawn: dict[str, np.ndarray], rows: int, random: np.random.Generator
-) -> np.ndarray:
+def _column(node: dict[str, Any], drawn: dict[str, np.ndarray], rows: int, random: np.random.Generator) -> np.ndarray:
     table = np.array(node["p"], float).reshape(len(node["values"]), -1)
     given = np.zeros(rows, np.intp)
     if node["parent"] is not None:
