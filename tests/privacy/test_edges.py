@@ -201,7 +201,7 @@ def test_counts_on_the_grid_added_up_are_those_of_the_bins(values, closed, seed)
         missing = "category"
         """
     )
-    data = pa.table({"x": pa.array([None if v is None else str(v) for v in values], pa.string())})
+    data = pa.table({"x": pa.array([v if v in (None, "N") else f"{v:.3f}" for v in values], pa.string())})
     column = schema.column("x")
     settled = schema.with_edges({"x": column.edges_from(np.random.default_rng(seed).integers(-3, 9, 6))})
 
