@@ -49,8 +49,10 @@ if TYPE_CHECKING:
     from noisewise.artifacts import Release, read_release
     from noisewise.errors import NoisewiseError
     from noisewise.noisy_counts import NoisyCounts
+    from noisewise.planning import plan
     from noisewise.posterior.fit import fit
     from noisewise.posterior.laplace import Laplace
+    from noisewise.posterior.nuts import Nuts
     from noisewise.posterior.problem import NormalPrior
     from noisewise.posterior.result import Posterior
     from noisewise.privacy.budget import Budget
@@ -98,8 +100,10 @@ _HOMES = {
     "noisewise.artifacts": ("Release", "read_release"),
     "noisewise.errors": ("NoisewiseError",),
     "noisewise.noisy_counts": ("NoisyCounts",),
+    "noisewise.planning": ("plan",),
     "noisewise.posterior.fit": ("fit",),
     "noisewise.posterior.laplace": ("Laplace",),
+    "noisewise.posterior.nuts": ("Nuts",),
     "noisewise.posterior.problem": ("NormalPrior",),
     "noisewise.posterior.result": ("Posterior",),
     "noisewise.privacy.budget": ("Budget",),
@@ -129,6 +133,7 @@ __all__ = [
     "NoisewiseError",
     "NoisyCounts",
     "NormalPrior",
+    "Nuts",
     "Pooled",
     "Posterior",
     "PosteriorMixture",
@@ -154,6 +159,7 @@ __all__ = [
     "multinomial_logit",
     "ols",
     "ordered_logit",
+    "plan",
     "poisson",
     "pool",
     "pool_table",

@@ -62,7 +62,7 @@ class PrivacyStatement(BaseModel):
     """What one unit of protection is."""
     max_rows_per_unit: int = 1
     """How many rows one unit contributes at the most."""
-    unprotected: tuple[str, ...] = ("the number of rows", "the schema", "the list of marginals")
+    unprotected_quantities: tuple[str, ...] = ("the number of rows", "the schema", "the list of marginals")
     """What is public and not protected."""
     accountant: str
     """How (ε, δ) follow from the noise."""

@@ -56,7 +56,7 @@ def test_the_statement_can_be_derived_again_from_the_noise():
     assert noisy.privacy.epsilon == min(1.0, loss.epsilon(noisy.privacy.delta))
     assert noisy.privacy.rho == loss.rho == math.fsum(step.rho for step in noisy.privacy.steps)
     assert noisy.privacy.neighbours == "substitute-one"
-    assert "the number of rows" in noisy.privacy.unprotected
+    assert "the number of rows" in noisy.privacy.unprotected_quantities
 
 
 @pytest.mark.parametrize("rows_per_unit", [1, 2, 5])
