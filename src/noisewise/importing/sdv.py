@@ -37,7 +37,7 @@ def _table(content: Mapping[str, Any], table: str | None) -> tuple[str, Mapping[
         return table or "table", content
     if table is None and len(tables) == 1:
         table = next(iter(tables))
-    if table not in tables:
+    if table is None or table not in tables:
         raise SchemaError(f"The metadata speak of several tables. Choose one. {did_you_mean(str(table), tables)}")
     return table, tables[table]
 
