@@ -11,8 +11,8 @@ from noisewise.noisy_counts import NoisyCounts
 from noisewise.posterior.fit import fit
 from noisewise.synthesis import synthesize
 
-NO_NOISE = 1e-3
-"""What the likelihood is told instead of the true noise in the ablation without noise awareness."""
+NO_NOISE = 0.1
+"""What the likelihood is told instead of the true noise in the ablation without noise awareness: far below 1 count."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,8 +35,8 @@ class Napsu(Method):
     def datasets(self, task: Task) -> Sequence[pa.Table]:
         (noisy_counts,) = task.noisy_counts()
         given = noisy_counts if self.noise_aware else as_if_exact(noisy_counts)
-        posterior = fit(given, self.method, cells=self.cells, seed=task.seed)
-        return synthesize(posterior, datasets=self.m, seed=task.seed, allow_untrusted=True)
+        posterior = fit(given, self.method, cells=self.cells, seed=task.seed_of("fit"))
+        return synthesize(posterior, datasets=self.m, seed=task.seed_of("rows"), allow_untrusted=True)
 
 
 def as_if_exact(noisy_counts: NoisyCounts) -> NoisyCounts:
