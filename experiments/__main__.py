@@ -9,7 +9,7 @@ from experiments.records import REPOSITORY, Records
 
 RECORDS = REPOSITORY / "benchmarks" / "results-local"
 
-app = typer.Typer(add_completion=False, help="Rerun the published experiments; each run resumes where it stopped.")
+app = typer.Typer(add_completion=False)
 
 Names = Annotated[list[str], typer.Argument(help="toy, adult, census, census-standin or sdnist.")]
 
@@ -17,6 +17,11 @@ Names = Annotated[list[str], typer.Argument(help="toy, adult, census, census-sta
 def records_of(name: str) -> Records:
     """Where the runs of an experiment are kept on this machine."""
     return Records(RECORDS / f"{name}.jsonl")
+
+
+@app.callback()
+def main() -> None:
+    """Rerun the published experiments; each run resumes where it stopped."""
 
 
 @app.command()

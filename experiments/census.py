@@ -1,8 +1,8 @@
 """US Census 1990: 320,754 records of people who served, seven marginals, a logistic regression of poverty.
 
 `census` reads the real file, which is too large to keep here. `census-standin` is drawn from a tree of conditional
-probabilities that was fitted to all rows of the real file: it keeps every single column and the strongest pair relations,
-not the relations that the analysis is about. Its results are about that table, and are never called Census 1990.
+probabilities that was fitted to all rows of the real file: it keeps every column and the strongest pair relations, not
+the relations that the analysis is about. Its results are about that table, and are never called Census 1990.
 """
 
 import csv
