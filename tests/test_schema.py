@@ -95,6 +95,7 @@ def test_errors_name_the_line_the_column_and_the_fix(old, new, line, words):
     message = str(caught.value)
     assert words in message
     assert message.startswith("people.schema.toml")
+    assert "after validation" not in message
     if line is not None:
         stated = int(message.partition("line ")[2].partition(":")[0])
         first = MIXED.replace(old, new).splitlines()[stated - 1]

@@ -1,5 +1,7 @@
 """A study file: what it says, what it refuses, and a whole run."""
 
+import re
+
 import polars as pl
 import pytest
 from typer.testing import CliRunner
@@ -9,11 +11,14 @@ from experiments.seeded_noise import SeededNoise
 from noisewise import Budget, fit, measure, synthesize
 from noisewise.artifacts import Release, damage
 from noisewise.cli import app
-from noisewise.errors import FitError, ModelError, ReleaseError, SchemaError, StudyError
+from noisewise.errors import FitError, ModelError, NoisewiseError, ReleaseError, SchemaError, StudyError
+from noisewise.planning.sizes import refuse_large_model
 from noisewise.posterior.laplace import Laplace
 from noisewise.posterior.result import Posterior
 from noisewise.schema import Boolean, Categorical, Schema
-from noisewise.study import FIT_METHODS, Study, analyze_release, measure_study, refuse_large_model, run_study
+from noisewise.schema.bought import QuantileNumeric
+from noisewise.study import FIT_METHODS, Study, analyze_release, measure_study, run_study
+from noisewise.study.analyses import estimator_of, refuse_unworkable
 from noisewise.workload import Workload
 from small_study import SMALL_SCHEMA, SMALL_STUDY, small_study
 
@@ -100,6 +105,43 @@ def test_a_formula_with_an_unknown_column_is_refused_before_anything_is_measured
     assert not (tmp_path / "release").exists()
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ('model = "binomial"', 'model = "binomal"', "Did you mean 'binomial'?"),
+        ('formula = "y ~ x"', 'formula = "y ~ x:"', "Cannot read the formula"),
+    ],
+)
+def test_an_analysis_that_cannot_work_is_refused_before_anything_is_spent(tmp_path, old, new, words):
+    study = small_study(tmp_path, SMALL_STUDY.replace(old, new))
+
+    def never(*_):
+        raise AssertionError("the table was opened")
+
+    with pytest.raises(NoisewiseError, match=re.escape(words)) as caught:
+        measure_study(study, Release(tmp_path / "release"), measuring=never)
+    assert caught.value.exit_code == 3
+
+
+def test_models_are_named_in_a_study():
+    columns = (Categorical(name="g", levels=("a", "b", "c"), ordered=True), Boolean(name="x"))
+    schema = Schema(column=columns)
+
+    models = {name: estimator_of({"model": name, "formula": "g ~ x"}) for name in ("ordered-logit", "poisson")}
+
+    assert [type(model).__name__ for model in models.values()] == ["OrderedLogit", "Glm"]
+    refuse_unworkable(schema, [{"model": "multinomial-logit", "formula": "g ~ x"}])
+    with pytest.raises(StudyError, match=r"Nothing was measured\.$"):
+        refuse_unworkable(schema, [{"model": "binomial", "formula": "g ~ x"}])
+
+
+def test_an_analysis_of_a_column_whose_edges_are_yet_to_be_bought_is_tried_on_even_ones():
+    bought = QuantileNumeric(name="pay", edges="quantiles", bins=3, grid=(0, 10, 20, 30, 40))
+    schema = Schema(column=(bought, Boolean(name="x")))
+
+    refuse_unworkable(schema, [{"model": "gaussian", "formula": "pay ~ x"}])
+
+
 def test_marginals_default_to_what_the_analyses_need(tmp_path):
     study = _load(tmp_path, SMALL_STUDY)
     schema = Schema.from_toml(SMALL_SCHEMA)
@@ -116,8 +158,8 @@ def test_a_model_that_would_not_fit_memory_is_refused_before_anything_is_spent()
     everything = Workload.of(schema, [[a, b] for i, a in enumerate(names) for b in names[i + 1 :]])
 
     with pytest.raises(ModelError, match=r"more than 20,000,000.*Nothing was measured"):
-        refuse_large_model(schema, everything)
-    refuse_large_model(schema, Workload.of(schema, [["a", "b"], ["b", "c"]]))
+        refuse_large_model(schema, everything.marginals)
+    refuse_large_model(schema, Workload.of(schema, [["a", "b"], ["b", "c"]]).marginals)
 
 
 def test_a_whole_run_and_what_it_leaves_behind(tmp_path):
@@ -136,6 +178,7 @@ def test_a_whole_run_and_what_it_leaves_behind(tmp_path):
         "noisy_counts.parquet",
         "posterior.npz",
         "report.html",
+        "report.json",
         "schema.toml",
         "synthetic",
     ]

@@ -63,7 +63,16 @@ class DataError(NoisewiseError):
         "source-not-found": "The source could not be found. Check the path in [data] source.",
         "source-not-readable": "The source could not be read. Check its format and that the file is complete.",
         "source-not-supported": (
-            "This kind of source is not supported. Give a .csv, .parquet or .duckdb file, or a data frame."
+            "This kind of source is not supported. Give a .csv, .parquet or .duckdb file, a table of PostgreSQL or "
+            "Spark, or a data frame."
+        ),
+        "password-in-source": (
+            "The address in [data] source holds a password or a token, which files and logs would keep. Take it out: "
+            "use the environment or the password file, as for psql or Spark."
+        ),
+        "server-not-reached": (
+            "The server could not be reached or did not let you in. Check the address and your credentials; the "
+            "server's own message is withheld because it may quote them."
         ),
         "table-not-found": "The database has no such table. Check the name after '::' in [data] source.",
         "column-not-found": (
@@ -76,6 +85,10 @@ class DataError(NoisewiseError):
         ),
         "missing-forbidden": (
             'This column has missing values and the schema forbids them. Set missing = "category" or repair the source.'
+        ),
+        "rule-broken": (
+            "Some row has a combination that a rule of the schema says cannot occur. Correct the rule, or repair the "
+            "source; nothing was measured."
         ),
         "table-empty": "The table has no rows. There is nothing to measure.",
         "table-too-small": (

@@ -1,7 +1,8 @@
 """The maximum-entropy distribution by listing every possible row: slow, obvious, and right.
 
-Nothing here knows of trees or messages. The design matrix has one line per possible row and one column per
-parameter, an indicator of "these columns have these levels"; everything follows from it by definition.
+Nothing here knows of trees or messages. The design matrix has one line per possible row (combinations that cannot
+occur are struck off the list) and one column per parameter, an indicator of "these columns have these levels";
+everything follows from it by definition.
 """
 
 from dataclasses import dataclass
@@ -16,14 +17,27 @@ class Enumeration:
 
     sizes: tuple[int, ...]
     marginals: tuple[tuple[int, ...], ...]
+    impossible: tuple[tuple[tuple[int, tuple[int, ...]], ...], ...] = ()
 
     @property
     def rows(self) -> list[tuple[int, ...]]:
-        return list(product(*(range(size) for size in self.sizes)))
+        """All rows that no box of `impossible` holds."""
+        rows = product(*(range(size) for size in self.sizes))
+        return [row for row in rows if not any(all(row[c] in ks for c, ks in box) for box in self.impossible)]
 
     @property
     def parameters(self) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
-        """(columns, levels) of every parameter: no level is the first; fewer columns first, levels row by row."""
+        """Those of `interactions` that are no combination of a constant and of those before them."""
+        kept, design = [], np.ones((len(self.rows), 1))
+        for feature in self.interactions:
+            wider = np.column_stack([design, self._holds([feature])])
+            if np.linalg.matrix_rank(wider) > design.shape[1]:
+                kept, design = [*kept, feature], wider
+        return kept
+
+    @property
+    def interactions(self) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
+        """(columns, levels) of every interaction: no level is the first; fewer columns first, levels row by row."""
         subsets = {
             tuple(sorted(subset))
             for marginal in self.marginals
@@ -38,7 +52,9 @@ class Enumeration:
 
     @property
     def design(self) -> np.ndarray:
-        features = self.parameters
+        return self._holds(self.parameters if self.impossible else self.interactions)
+
+    def _holds(self, features) -> np.ndarray:
         holds = [[all(row[c] == v for c, v in zip(*f, strict=True)) for f in features] for row in self.rows]
         return np.array(holds, float).reshape(len(self.rows), len(features))
 

@@ -13,7 +13,9 @@ import numpy as np
 
 from noisewise.confidential.boundary import private_files
 from noisewise.confidential.codes import FORBIDDEN, OUTSIDE, level_code
-from noisewise.confidential.sources import Source, opened
+from noisewise.confidential.rules import broken, columns_with_rules
+from noisewise.confidential.source import Source
+from noisewise.confidential.sources import opened
 from noisewise.confidential.withheld import withheld
 from noisewise.errors import DataError
 from noisewise.schema import Schema
@@ -45,17 +47,18 @@ def count(
 ) -> ExactCounts:
     """Count the marginals of a confidential table exactly.
 
-    Columns the marginals do not name are not read. With `unit`, the table is refused when any unit has more than
-    `max_rows_per_unit` rows. The checks come first, so that a table which does not fit costs no privacy.
+    Columns that neither a marginal nor a rule of the schema names are not read. With `unit`, the table is refused when
+    any unit has more than `max_rows_per_unit` rows. The checks come first, so that a table which does not fit costs
+    no privacy.
     """
     wanted = tuple(marginals)
-    names = tuple(sorted({name for marginal in wanted for name in marginal}, key=schema.index))
+    names = columns_with_rules(schema, [name for marginal in wanted for name in marginal])
     with private_files(), opened(data) as source:
         coded = withheld(lambda: _coded(source, schema, names), source.failure)
-        rows = withheld(lambda: _check(coded, names), source.failure)
+        rows = withheld(lambda: _check(source, coded, schema, names), source.failure)
         if unit is not None:
             withheld(lambda: _check_units(source, unit, max_rows_per_unit), "engine-failed")
-        tables = {m: withheld(partial(_count_one, coded, schema, names, m), "engine-failed") for m in wanted}
+        tables = {m: withheld(partial(_count_one, source, coded, schema, names, m), "engine-failed") for m in wanted}
     if any(int(table.sum()) != rows for table in tables.values()):
         raise DataError("table-changed")
     return ExactCounts(rows=rows, tables=tables)
@@ -64,18 +67,20 @@ def count(
 def _coded(source: Source, schema: Schema, names: tuple[str, ...]) -> Any:
     """One column of level codes per wanted column: v0, v1, … In an embedded engine they are computed once."""
     codes = {f"v{i}": level_code(schema.column(name), source.column(name)) for i, name in enumerate(names)}
-    coded = source.table.select(**codes)
-    return source.held(coded)
+    return source.table.select(**codes)
 
 
-def _check(coded: Any, names: tuple[str, ...]) -> int:
+def _check(source: Source, coded: Any, schema: Schema, names: tuple[str, ...]) -> int:
     signs: dict[str, Any] = {}
     for i in range(len(names)):
         signs |= {
             f"outside{i}": (coded[f"v{i}"] == OUTSIDE).any(),
             f"forbidden{i}": (coded[f"v{i}"] == FORBIDDEN).any(),
         }
-    verdict = coded.aggregate(rows=coded.count(), **signs).to_pyarrow().to_pylist()[0]
+    for i, rule in enumerate(schema.rules):
+        if rule.boxes(schema):
+            signs[f"broken{i}"] = broken(rule, schema, coded, names)
+    verdict = source.ask(coded.aggregate(rows=coded.count(), **signs)).to_pylist()[0]
     if not verdict["rows"]:
         raise DataError("table-empty")
     for i, name in enumerate(names):
@@ -83,24 +88,27 @@ def _check(coded: Any, names: tuple[str, ...]) -> int:
             raise DataError("missing-forbidden", name)
         if verdict[f"outside{i}"]:
             raise DataError("value-outside-schema", name)
+    for i, rule in enumerate(schema.rules):
+        if verdict.get(f"broken{i}"):
+            raise DataError("rule-broken", " × ".join(rule.columns))
     return int(verdict["rows"])
 
 
 def _check_units(source: Source, unit: str, max_rows_per_unit: int) -> None:
     units = source.table.select(unit=source.column(unit))
     sizes = units.group_by("unit").aggregate(size=units.count())
-    if int(sizes.aggregate(largest=sizes["size"].max()).to_pyarrow().to_pylist()[0]["largest"]) > max_rows_per_unit:
+    if source.ask(sizes.aggregate(largest=sizes["size"].max()))["largest"][0].as_py() > max_rows_per_unit:
         raise DataError("unit-too-large", unit)
 
 
-def _count_one(coded: Any, schema: Schema, names: tuple[str, ...], marginal: Marginal) -> np.ndarray:
+def _count_one(source: Source, coded: Any, schema: Schema, names: tuple[str, ...], marginal: Marginal) -> np.ndarray:
     """One GROUP BY on the cell's number, which is what the engine returns with its count."""
     shape = schema.shape(marginal)
     cell: Any = 0
     for name, size in zip(marginal, shape, strict=True):
         cell = cell * size + coded[f"v{names.index(name)}"].cast("int64")
     numbered = coded.select(cell=cell)
-    grouped = numbered.group_by("cell").aggregate(total=numbered.count()).to_pyarrow()
+    grouped = source.ask(numbered.group_by("cell").aggregate(total=numbered.count()))
     counts = np.zeros(math.prod(shape), dtype=np.int64)
     counts[grouped["cell"].to_numpy()] = grouped["total"].to_numpy()
     return counts.reshape(shape)

@@ -1,180 +1,54 @@
-"""Where confidential tables come from: CSV, Parquet, a DuckDB file, a data frame, or any Ibis table.
+"""Where confidential tables come from: files, data frames, servers, clusters, or any Ibis table.
 
-Every source becomes an Ibis table inside an engine, its columns known by position, so that case, repeats and odd
-names in the source cannot mislead SQL. The embedded engine is told to write nothing: no spill files, no extensions,
-no progress bar. Rows are never dropped to make a file readable.
+Every source becomes an Ibis table inside an engine, and is counted there by the same code: rows never travel.
 """
 
-import csv
-import glob
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from noisewise.confidential.withheld import withheld
+from noisewise.confidential.addresses import holds_secret
+from noisewise.confidential.files import open_frame, open_path
+from noisewise.confidential.postgres import open_postgres
+from noisewise.confidential.source import Source
 from noisewise.errors import DataError
 
-_DELIMITERS = ",;\t|"
-_LONGEST_HEADER = 1_000_000
-
-
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class Source:
-    """An open source: an Ibis table and the public names of its columns, position by position."""
-
-    table: Any
-    """The Ibis table."""
-    names: tuple[str, ...]
-    """The source's own column names, in the order of the table's columns."""
-    engine: Any = None
-    """The embedded engine, where there is one; None for a table that stays in its owner's engine."""
-    failure: str = "engine-failed"
-    """The code of the error when reading fails: files are read only when they are counted."""
-
-    def column(self, name: str) -> Any:
-        """The Ibis column with this name; an error when there is none, or more than one."""
-        found = [position for position, own in enumerate(self.names) if own == name]
-        if not found:
-            raise DataError("column-not-found", name)
-        if len(found) > 1:
-            raise DataError("column-duplicated", name)
-        return self.table[self.table.columns[found[0]]]
-
-    def held(self, coded: Any) -> Any:
-        """The same table, computed once and held in the memory of the embedded engine; untouched in any other."""
-        return coded if self.engine is None else self.engine.create_table("coded", coded, temp=True)
+_SERVERS: dict[str, Callable[[str], Source]] = {
+    "postgres": open_postgres,
+    "postgresql": open_postgres,
+}
+"""How to open an address, by its scheme."""
 
 
 @contextmanager
 def opened(data: Any) -> Iterator[Source]:
     """Open `data` for counting and close it again.
 
-    `data` is a path ("table.csv", "table.parquet", "file.duckdb::table"), a data frame (pandas, Polars, Arrow), or an
-    Ibis table of any engine, which stays the owner's: that is how a warehouse is counted without moving a row.
+    `data` is a path ("table.csv", "table.parquet", "file.duckdb::table"), an address
+    ("postgres://user@host/database::table"), a data frame (pandas, Polars, Arrow), or an Ibis table of any engine,
+    which stays the owner's.
     """
     if _is_ibis_table(data):
         yield Source(table=data, names=tuple(data.columns))
         return
-    source = _open_path(str(data)) if isinstance(data, str | Path) else _open_frame(data)
+    source = _open_named(str(data)) if isinstance(data, str | Path) else open_frame(data)
     try:
         yield source
     finally:
-        source.engine.disconnect()
+        source.close()
 
 
 def _is_ibis_table(data: Any) -> bool:
     return type(data).__module__.startswith("ibis.") and hasattr(data, "get_backend")
 
 
-def _engine(database: Path | str = ":memory:", read_only: bool = False) -> Any:
-    import ibis
-
-    connection = ibis.duckdb.connect(
-        database,
-        read_only=read_only,
-        temp_directory="",
-        autoinstall_known_extensions=False,
-        autoload_known_extensions=False,
-    )
-    connection.con.execute("SET enable_progress_bar = false")
-    return connection
-
-
-def _open_path(address: str) -> Source:
-    name, _, table = address.partition("::")
-    path = Path(name)
-    readers: dict[str, Callable[[Path, str], Source]] = {
-        ".csv": _open_csv,
-        ".tsv": _open_csv,
-        ".parquet": _open_parquet,
-        ".duckdb": _open_duckdb,
-        ".db": _open_duckdb,
-    }
-    if path.suffix.lower() not in readers:
+def _open_named(name: str) -> Source:
+    scheme, mark, _ = name.partition("://")
+    if not mark:
+        return open_path(name)
+    if scheme not in _SERVERS:
         raise DataError("source-not-supported")
-    if not path.is_file():
-        raise DataError("source-not-found")
-    return withheld(lambda: readers[path.suffix.lower()](path, table), "source-not-readable")
-
-
-def _open_csv(path: Path, _: str) -> Source:
-    """Every field is read as text; the dialect is fixed by the header alone, so no record is ever taken for one."""
-    header, delimiter = _csv_header(path)
-    columns = ", ".join(f"'c{i}': 'VARCHAR'" for i in range(len(header)))
-    query = (
-        f"SELECT * FROM read_csv({_quoted(path)}, auto_detect = false, header = true, delim = {_text(delimiter)}, "
-        f"quote = '\"', escape = '\"', comment = '', compression = 'none', strict_mode = true, null_padding = false, "
-        f"ignore_errors = false, hive_partitioning = false, columns = {{{columns}}})"
-    )
-    return _open_view(query, header)
-
-
-def _csv_header(path: Path) -> tuple[tuple[str, ...], str]:
-    with path.open(encoding="utf-8-sig", newline="") as handle:
-        first = handle.readline(_LONGEST_HEADER)
-    delimiter = max(_DELIMITERS, key=first.count) if path.suffix.lower() != ".tsv" else "\t"
-    with path.open(encoding="utf-8-sig", newline="") as handle:
-        header = next(
-            csv.reader(iter(lambda: handle.readline(_LONGEST_HEADER), ""), delimiter=delimiter, strict=True), []
-        )
-    if not header:
-        raise DataError("source-not-readable")
-    return tuple(header), delimiter
-
-
-def _open_parquet(path: Path, _: str) -> Source:
-    import pyarrow.parquet as pq
-
-    names = tuple(pq.read_schema(path).names)
-    aliases = ", ".join(f"c{i}" for i in range(len(names)))
-    return _open_view(f"SELECT * FROM read_parquet({_quoted(path)}, hive_partitioning = false) AS t({aliases})", names)
-
-
-def _open_view(query: str, names: tuple[str, ...]) -> Source:
-    connection = _engine()
-    connection.con.execute(f"CREATE TEMP VIEW source AS {query}")
-    return Source(table=connection.table("source"), names=names, engine=connection, failure="source-not-readable")
-
-
-def _open_duckdb(path: Path, table: str) -> Source:
-    connection = _engine(path, read_only=True)
-    names = "SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema()"
-    tables = [name for (name,) in connection.con.execute(names).fetchall()]
-    if not table and len(tables) == 1:
-        table = tables[0]
-    if table not in tables:
-        connection.disconnect()
-        raise DataError("table-not-found")
-    found = connection.table(table)
-    return Source(table=found, names=tuple(found.columns), engine=connection)
-
-
-def _open_frame(data: Any) -> Source:
-    import narwhals as nw
-
-    frame = withheld(lambda: nw.from_native(data), "source-not-supported")
-    return withheld(lambda: _register(frame), "source-not-readable")
-
-
-def _register(frame: Any) -> Source:
-    import narwhals as nw
-
-    if isinstance(frame, nw.LazyFrame):
-        if frame.implementation not in (nw.Implementation.POLARS, nw.Implementation.DUCKDB):
-            raise DataError("source-not-supported")
-        frame = frame.collect("pyarrow")
-    arrow = frame.to_arrow()
-    names = tuple(arrow.column_names)
-    connection = _engine()
-    connection.con.register("source", arrow.rename_columns([f"c{i}" for i in range(len(names))]))
-    return Source(table=connection.table("source"), names=names, engine=connection)
-
-
-def _quoted(path: Path) -> str:
-    return _text(glob.escape(str(path)))
-
-
-def _text(value: str) -> str:
-    return "'" + value.replace("'", "''") + "'"
+    if holds_secret(name):
+        raise DataError("password-in-source")
+    return _SERVERS[scheme](name)

@@ -5,6 +5,7 @@ log p(x) = Σ θ_A(x_A) - log Z(θ), where A runs over the non-empty subsets of 
 Parameters with any column of A at its first level are fixed at zero (the reference cell is the first
 level of every column): the usual corner-point coding, which makes θ identifiable, does not depend on the
 data, and gives θ = 0 for the uniform distribution. Each θ_A(v) is then a log odds ratio against the reference.
+Combinations that the schema's rules exclude have probability exactly 0, and no parameters (`masks`, `parameters`).
 
 This is the plain version: one table per clique, one clique after the other. It runs on NumPy (drawing
 synthetic data needs nothing else) and, with `xp=jax.numpy`, under JAX transformations. The derivation of
@@ -15,34 +16,16 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
 from typing import Any
 
 import numpy as np
 
 from noisewise.errors import ModelError
 from noisewise.model.junction_tree import Columns, JunctionTree, junction_tree
+from noisewise.model.masks import FORBIDDEN, Box, Mask, columns_of, own_masks, possible_cells
+from noisewise.model.parameters import Block, blocks_of
 
 Array = Any  # NumPy or JAX: the same code runs on both
-
-
-@dataclass(frozen=True, kw_only=True)
-class Block:
-    """The parameters of one interaction: columns A, none of them at its first level."""
-
-    columns: Columns
-    """The columns A, ascending."""
-    shape: tuple[int, ...]
-    """Levels less one of each column."""
-    start: int
-    """Position of the first parameter in θ."""
-    clique: int
-    """The topmost clique that holds A."""
-
-    @property
-    def stop(self) -> int:
-        """One past the position of the last parameter."""
-        return self.start + math.prod(self.shape)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,33 +36,33 @@ class MaxEnt:
     """The junction tree of the marginals."""
     marginals: tuple[Columns, ...]
     """The measured marginals, as column positions."""
+    impossible: tuple[Box, ...] = ()
+    """Combinations of levels that have probability 0."""
 
     @classmethod
-    def of(cls, sizes: Sequence[int], marginals: Sequence[Columns]) -> "MaxEnt":
-        """Build the model; the same marginal may be listed more than once, in any column order."""
+    def of(cls, sizes: Sequence[int], marginals: Sequence[Columns], impossible: Sequence[Box] = ()) -> "MaxEnt":
+        """Build the model; the same marginal may be listed more than once, in any column order.
+
+        Every combination in `impossible` is tied into one clique, so that it can be forbidden there.
+        """
         for marginal in marginals:
             if not marginal or len(set(marginal)) < len(marginal) or not set(marginal) <= set(range(len(sizes))):
                 raise ModelError(
                     f"The marginal {list(marginal)} must name some of the columns 0 to {len(sizes) - 1}, each once."
                 )
-        return cls(tree=junction_tree(sizes, marginals), marginals=tuple(tuple(m) for m in marginals))
+        tree = junction_tree(sizes, [*marginals, *map(columns_of, impossible)])
+        return cls(tree=tree, marginals=tuple(tuple(m) for m in marginals), impossible=tuple(impossible))
+
+    @cached_property
+    def masks(self) -> tuple[Mask, ...]:
+        """For each clique the cells that are possible given a possible separator value; None if all are."""
+        return own_masks(self.tree, self.impossible)
 
     @cached_property
     def blocks(self) -> tuple[Block, ...]:
         """The parameter blocks: interactions of fewer columns first, then in the schema's order."""
-        subsets = {
-            tuple(sorted(subset))
-            for marginal in self.marginals
-            for k in range(1, len(marginal) + 1)
-            for subset in combinations(marginal, k)
-        }
-        blocks, start = [], 0
-        for columns in sorted(subsets, key=lambda a: (len(a), a)):
-            shape = tuple(size - 1 for size in self.tree.shape(columns))
-            block = Block(columns=columns, shape=shape, start=start, clique=self.tree.home(columns))
-            start = block.stop
-            blocks.append(block)
-        return tuple(blocks)
+        possible = possible_cells(self.tree, self.masks)
+        return blocks_of(self.tree, self.marginals, [columns_of(box) for box in self.impossible], possible)
 
     @property
     def parameters(self) -> int:
@@ -106,10 +89,16 @@ class MaxEnt:
         return totals, sum(roots, xp.zeros(()))
 
     def _potentials(self, theta: Array, xp: Any) -> list[Array]:
-        tables = [xp.zeros(self.tree.shape(clique)) for clique in self.tree.cliques]
+        tables = [
+            xp.zeros(self.tree.shape(clique)) if mask is None else xp.asarray(np.where(mask, 0.0, FORBIDDEN))
+            for clique, mask in zip(self.tree.cliques, self.masks, strict=True)
+        ]
         for block in self.blocks:
-            values = xp.reshape(theta[block.start : block.stop], block.shape)
-            padded = xp.pad(values, [(1, 0)] * values.ndim)
+            values = theta[block.start : block.stop]
+            if block.kept is None:
+                padded = xp.pad(xp.reshape(values, block.shape), [(1, 0)] * len(block.shape))
+            else:
+                padded = xp.concatenate([values, xp.zeros(1)])[block.source]
             tables[block.clique] = tables[block.clique] + _expand(
                 padded, block.columns, self.tree.cliques[block.clique]
             )

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from noisewise.model.junction_tree import Columns, JunctionTree, junction_tree
+from noisewise.model.masks import Box, columns_of
 from noisewise.model.maxent import MaxEnt
 
 MAX_CLIQUE_CELLS = 20_000_000
@@ -21,10 +22,14 @@ class ModelSize:
     """Number of free parameters."""
 
     @classmethod
-    def of(cls, sizes: Sequence[int], marginals: Sequence[Columns]) -> "ModelSize":
-        """The size of the model of `marginals`, which are column positions, over columns of these sizes."""
-        model = MaxEnt.of(sizes, marginals)
-        return cls(tree=model.tree, parameters=model.parameters)
+    def of(cls, sizes: Sequence[int], marginals: Sequence[Columns], impossible: Sequence[Box] = ()) -> "ModelSize":
+        """The size of the model of `marginals`, which are column positions, over columns of these sizes.
+
+        Of a model that would not fit in memory the parameters are counted as if every combination were possible.
+        """
+        model = MaxEnt.of(sizes, marginals, impossible)
+        counted = model if model.tree.cells <= MAX_CLIQUE_CELLS else MaxEnt.of(sizes, marginals)
+        return cls(tree=model.tree, parameters=counted.parameters)
 
     @property
     def cells(self) -> int:
@@ -42,11 +47,21 @@ class ModelSize:
         return self.cells <= MAX_CLIQUE_CELLS
 
 
-def best_to_leave_out(sizes: Sequence[int], marginals: Sequence[Columns]) -> tuple[Columns, int]:
-    """The marginal of several columns without which the model is smallest, and the clique cells that are left."""
-    largest = set(junction_tree(sizes, marginals).largest_clique)
+def best_to_leave_out(
+    sizes: Sequence[int], marginals: Sequence[Columns], impossible: Sequence[Box] = ()
+) -> tuple[Columns, int] | None:
+    """The marginal of several columns without which the model is smallest, and the clique cells that are left.
+
+    None if no marginal has two columns of the largest clique: then rules alone tie them together.
+    """
+    ruled = [columns_of(box) for box in impossible]
+    largest = set(junction_tree(sizes, [*marginals, *ruled]).largest_clique)
     suspects = [m for m in dict.fromkeys(marginals) if len(m) > 1 and len(set(m) & largest) > 1]
-    left = [(junction_tree(sizes, [m for m in marginals if m != suspect]).cells, suspect) for suspect in suspects]
+    left = [
+        (junction_tree(sizes, [*(m for m in marginals if m != suspect), *ruled]).cells, suspect) for suspect in suspects
+    ]
+    if not left:
+        return None
     cells, culprit = min(left)
     return culprit, cells
 

@@ -47,14 +47,14 @@ class FitSize:
 def fit_size(schema: Schema, marginals: Sequence[Marginal]) -> FitSize:
     """Size of the model of some marginals; when it is large, which marginal to leave out."""
     columns = [tuple(schema.index(name) for name in marginal) for marginal in marginals]
-    size = ModelSize.of(schema.sizes, columns)
+    size = ModelSize.of(schema.sizes, columns, schema.impossible)
     largest = size.tree.largest_clique
     measured = {frozenset(marginal) for marginal in columns}
     leave_out, left = None, None
     if frozenset(largest) not in measured:  # a ring of marginals, not one large marginal
-        culprit, remaining = best_to_leave_out(schema.sizes, columns)
-        if remaining <= size.cells / 2:
-            leave_out, left = tuple(schema.names[column] for column in culprit), remaining
+        found = best_to_leave_out(schema.sizes, columns, schema.impossible)
+        if found is not None and found[1] <= size.cells / 2:
+            leave_out, left = tuple(schema.names[column] for column in found[0]), found[1]
     return FitSize(
         parameters=size.parameters,
         clique_cells=size.cells,

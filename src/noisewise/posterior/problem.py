@@ -74,5 +74,7 @@ def canonical_cells(model: MaxEnt) -> Bool[np.ndarray, " cells"]:
     for block in model.blocks:
         first = next(i for i, marginal in enumerate(model.marginals) if set(block.columns) <= set(marginal))
         index = tuple(slice(1, None) if c in block.columns else slice(0, 1) for c in model.marginals[first])
-        masks[first][index] = True
+        own = [c for c in model.marginals[first] if c in block.columns]
+        there = np.transpose(block.source < block.stop - block.start, [block.columns.index(c) for c in own])
+        masks[first][index] |= there[(slice(1, None),) * there.ndim].reshape(masks[first][index].shape)
     return np.concatenate([mask.reshape(-1) for mask in masks])

@@ -47,6 +47,8 @@ class FitRecord(BaseModel):
     """Which noisy cells entered the likelihood: "all" or "canonical"."""
     seed: int
     """Seed of everything random in the fit."""
+    choice: str = ""
+    """Why this method, where `fit` chose it."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -87,7 +89,7 @@ def model_of(noisy_counts: NoisyCounts) -> MaxEnt:
     """The maximum-entropy model of the measured marginals; one that would not fit in memory is refused."""
     schema = noisy_counts.schema
     marginals = [tuple(schema.index(name) for name in marginal) for marginal in noisy_counts.marginals]
-    model = MaxEnt.of(schema.sizes, marginals)
+    model = MaxEnt.of(schema.sizes, marginals, schema.impossible)
     if model.tree.cells > MAX_TREE_CELLS:
         tied = [schema.names[column] for column in model.tree.largest_clique]
         raise ModelError(

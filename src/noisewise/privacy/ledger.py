@@ -18,17 +18,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
 
+from noisewise.confidential.addresses import split_table
 from noisewise.errors import BudgetError
 from noisewise.noisy_counts import Measurement, NoisyCounts, PrivacyStatement
 from noisewise.privacy.account import Account, account_of, refuse_overdraft, refuse_registration, terms_of
 from noisewise.privacy.accounting import PrivacyLoss
 from noisewise.privacy.budget import Budget
 from noisewise.privacy.chain import Chain, Entry, opened
-from noisewise.schema import Schema
+from noisewise.schema import Numeric, Schema
 
 
 @dataclass(frozen=True)
@@ -118,7 +119,7 @@ class Ledger:
                 if counts is None:
                     counts = draw()
                     chain.keep(debit.number, [_block(m.values) for m in counts.measurements])
-                    chain.append(self.lineage, "measured", {"debit": debit.number, **_described(counts)})
+                    chain.append(self.lineage, "measured", {"debit": debit.number, **_described(counts, schema)})
         return counts
 
     def _debited(
@@ -151,22 +152,26 @@ class Ledger:
 def lineage_of(source: str, folder: Path) -> str:
     """A name for a source when nobody gave one: its place, seen from the ledger's folder, and never a password."""
     if "://" in source:
-        address = urlsplit(source)
-        port = f":{address.port}" if address.port else ""
-        return f"{address.scheme}://{address.hostname or ''}{port}{address.path}"
-    path, table = source.partition("::")[0], source.partition("::")[1:]
+        server, table = split_table(source)
+        address = urlsplit(server)
+        where = address.netloc.rpartition("@")[2] + address.path.partition(";")[0].rstrip("/")
+        table = table or parse_qs(address.query).get("table", [""])[0]
+        return f"{address.scheme}://{where}" + (f"::{table}" if table else "")
+    path, *rest = source.partition("::")
     place = Path(path).resolve()
-    return (place.relative_to(folder).as_posix() if place.is_relative_to(folder) else str(place)) + "".join(table)
+    return (place.relative_to(folder).as_posix() if place.is_relative_to(folder) else str(place)) + "".join(rest)
 
 
 def _fingerprint(question: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(question, sort_keys=True, ensure_ascii=True).encode()).hexdigest()
 
 
-def _described(counts: NoisyCounts) -> dict[str, Any]:
-    """Everything about noisy counts but the counts, which lie beside."""
+def _described(counts: NoisyCounts, schema: Schema) -> dict[str, Any]:
+    """Everything about noisy counts but the counts, which lie beside, and the schema, of which the user has a copy."""
+    bought = {column.name: counts.schema.column(column.name) for column in schema.to_be_bought}
     return {
         "hash": counts.hash,
+        "edges": {name: list(column.edges) for name, column in bought.items() if isinstance(column, Numeric)},
         "rows": counts.rows,
         "privacy": counts.privacy.model_dump(mode="json"),
         "measurements": [{"columns": list(m.marginal), "stddev": m.stddev} for m in counts.measurements],
@@ -183,6 +188,7 @@ def _stored(chain: Chain, debit: int, schema: Schema) -> NoisyCounts | None:
     if not answers:
         return None
     content, blocks = answers[0], chain.kept(debit)
+    schema = schema.with_edges({name: tuple(edges) for name, edges in content["edges"].items()})
     try:
         measurements = tuple(
             Measurement(

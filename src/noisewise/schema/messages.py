@@ -38,17 +38,24 @@ def _name(entry: Any, position: int) -> str:
 
 
 def _said(problem: Any, key: str | None, keys: Iterable[str]) -> str:
-    if problem["type"] == "extra_forbidden" and key is not None:
-        return f"unknown key {key!r}. {did_you_mean(key, keys)}"
-    if problem["type"] == "missing":
-        return f"{key!r} is missing. Add it."
-    listed = ", ".join(f'"{kind}"' for kind in KINDS)
-    if problem["type"] == "union_tag_not_found":
-        return f"'type' is missing. Add type = one of {listed}."
-    if problem["type"] == "union_tag_invalid":
-        return f"unknown type. Use one of {listed}."
-    message = str(problem["msg"]).removeprefix("Value error, ")
-    return message if key is None or problem["type"].startswith("value_error") else f"{key}: {message}"
+    context, listed = problem.get("ctx", {}), ", ".join(f'"{kind}"' for kind in KINDS)
+    match problem["type"]:
+        case "extra_forbidden" if key is not None:
+            said = f"unknown key {key!r}. {did_you_mean(key, keys)}"
+        case "missing":
+            said = f"{key!r} is missing. Add it."
+        case "union_tag_not_found":
+            said = f"'type' is missing. Add type = one of {listed}."
+        case "union_tag_invalid":
+            said = f"unknown type. Use one of {listed}."
+        case "too_short":
+            said = f"{key} needs at least {context['min_length']} item{'s' * (context['min_length'] > 1)}."
+        case "literal_error":
+            said = f"{key} is {problem['input']!r}. Use {context['expected']}."
+        case kind:
+            message = str(problem["msg"]).removeprefix("Value error, ")
+            said = message if key is None or kind.startswith("value_error") else f"{key}: {message}"
+    return said
 
 
 def _line_of(text: str, part: str | None, location: list[Any], key: str | None) -> int | None:

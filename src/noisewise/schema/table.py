@@ -104,8 +104,12 @@ class Schema(BaseModel):
             known = {kind: tuple(model.model_fields) for kind, model in _KINDS.items()}
             known["numeric"] = tuple(dict.fromkeys([*known["numeric"], *QuantileNumeric.model_fields]))
             known |= {"": ("name", "origin", "column", "rule"), "rule": tuple(Rule.model_fields)}
+            # A column that is wrong counts as none, of which pydantic complains once more.
+            problems = [
+                problem for problem in error.errors() if problem["type"] != "too_short" or len(problem["loc"]) > 1
+            ]
             raise SchemaError(
-                "\n".join(explain(problem, content, text, source, known) for problem in error.errors())
+                "\n".join(explain(problem, content, text, source, known) for problem in problems or error.errors())
             ) from None
 
     def to_toml(self) -> str:

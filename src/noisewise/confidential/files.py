@@ -1,0 +1,134 @@
+"""Tables in files and in memory, counted in the embedded engine.
+
+The engine is told to write nothing: no spill files, no extensions, no progress bar. Columns are known by position, so
+that case, repeats and odd names in the source cannot mislead SQL. Rows are never dropped to make a file readable.
+"""
+
+import csv
+import glob
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from noisewise.confidential.source import Source
+from noisewise.confidential.withheld import withheld
+from noisewise.errors import DataError
+
+_DELIMITERS = ",;\t|"
+_LONGEST_HEADER = 1_000_000
+
+
+def open_path(address: str) -> Source:
+    """Open a file by its path: "table.csv", "table.parquet", "file.duckdb::table"."""
+    name, _, table = address.partition("::")
+    path = Path(name)
+    readers: dict[str, Callable[[Path, str], Source]] = {
+        ".csv": _open_csv,
+        ".tsv": _open_csv,
+        ".parquet": _open_parquet,
+        ".duckdb": _open_duckdb,
+        ".db": _open_duckdb,
+    }
+    if path.suffix.lower() not in readers:
+        raise DataError("source-not-supported")
+    if not path.is_file():
+        raise DataError("source-not-found")
+    return withheld(lambda: readers[path.suffix.lower()](path, table), "source-not-readable")
+
+
+def open_frame(data: Any) -> Source:
+    """Open a data frame: pandas, Polars, Arrow, or another that narwhals knows."""
+    import narwhals as nw
+
+    frame = withheld(lambda: nw.from_native(data), "source-not-supported")
+    return withheld(lambda: _register(frame), "source-not-readable")
+
+
+def _engine(database: Path | str = ":memory:", read_only: bool = False) -> Any:
+    import ibis
+
+    connection = ibis.duckdb.connect(
+        database,
+        read_only=read_only,
+        temp_directory="",
+        autoinstall_known_extensions=False,
+        autoload_known_extensions=False,
+    )
+    connection.con.execute("SET enable_progress_bar = false")
+    return connection
+
+
+def _open_csv(path: Path, _: str) -> Source:
+    """Every field is read as text; the dialect is fixed by the header alone, so no record is ever taken for one."""
+    header, delimiter = _csv_header(path)
+    columns = ", ".join(f"'c{i}': 'VARCHAR'" for i in range(len(header)))
+    query = (
+        f"SELECT * FROM read_csv({_quoted(path)}, auto_detect = false, header = true, delim = {_text(delimiter)}, "
+        f"quote = '\"', escape = '\"', comment = '', compression = 'none', strict_mode = true, null_padding = false, "
+        f"ignore_errors = false, hive_partitioning = false, columns = {{{columns}}})"
+    )
+    return _open_view(query, header)
+
+
+def _csv_header(path: Path) -> tuple[tuple[str, ...], str]:
+    with path.open(encoding="utf-8-sig", newline="") as handle:
+        first = handle.readline(_LONGEST_HEADER)
+    delimiter = max(_DELIMITERS, key=first.count) if path.suffix.lower() != ".tsv" else "\t"
+    with path.open(encoding="utf-8-sig", newline="") as handle:
+        header = next(
+            csv.reader(iter(lambda: handle.readline(_LONGEST_HEADER), ""), delimiter=delimiter, strict=True), []
+        )
+    if not header:
+        raise DataError("source-not-readable")
+    return tuple(header), delimiter
+
+
+def _open_parquet(path: Path, _: str) -> Source:
+    import pyarrow.parquet as pq
+
+    names = tuple(pq.read_schema(path).names)
+    aliases = ", ".join(f"c{i}" for i in range(len(names)))
+    return _open_view(f"SELECT * FROM read_parquet({_quoted(path)}, hive_partitioning = false) AS t({aliases})", names)
+
+
+def _open_view(query: str, names: tuple[str, ...]) -> Source:
+    connection = _engine()
+    connection.con.execute(f"CREATE TEMP VIEW source AS {query}")
+    return Source(
+        table=connection.table("source"), names=names, close=connection.disconnect, failure="source-not-readable"
+    )
+
+
+def _open_duckdb(path: Path, table: str) -> Source:
+    connection = _engine(path, read_only=True)
+    names = "SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema()"
+    tables = [name for (name,) in connection.con.execute(names).fetchall()]
+    if not table and len(tables) == 1:
+        table = tables[0]
+    if table not in tables:
+        connection.disconnect()
+        raise DataError("table-not-found")
+    found = connection.table(table)
+    return Source(table=found, names=tuple(found.columns), close=connection.disconnect)
+
+
+def _register(frame: Any) -> Source:
+    import narwhals as nw
+
+    if isinstance(frame, nw.LazyFrame):
+        if frame.implementation not in (nw.Implementation.POLARS, nw.Implementation.DUCKDB):
+            raise DataError("source-not-supported")
+        frame = frame.collect("pyarrow")
+    arrow = frame.to_arrow()
+    names = tuple(arrow.column_names)
+    connection = _engine()
+    connection.con.register("source", arrow.rename_columns([f"c{i}" for i in range(len(names))]))
+    return Source(table=connection.table("source"), names=names, close=connection.disconnect)
+
+
+def _quoted(path: Path) -> str:
+    return _text(glob.escape(str(path)))
+
+
+def _text(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"

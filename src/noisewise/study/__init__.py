@@ -1,0 +1,28 @@
+"""A study file and the stages it leads through."""
+
+from noisewise.study.file import Study
+from noisewise.study.sections import FIT_METHODS, PosteriorSection, SynthesisSection, settings
+from noisewise.study.stages import (
+    Outcome,
+    analyze_release,
+    draw,
+    fit_counts,
+    measure_study,
+    measured,
+    run_study,
+)
+
+__all__ = [
+    "FIT_METHODS",
+    "Outcome",
+    "PosteriorSection",
+    "Study",
+    "SynthesisSection",
+    "analyze_release",
+    "draw",
+    "fit_counts",
+    "measure_study",
+    "measured",
+    "run_study",
+    "settings",
+]
