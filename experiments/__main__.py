@@ -1,5 +1,6 @@
 """`python -m experiments`: run an experiment, or go on with one; write its tables and pictures; fetch data."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -8,6 +9,7 @@ from rich.console import Console
 from experiments.records import REPOSITORY, Records
 
 RECORDS = REPOSITORY / "benchmarks" / "results-local"
+DOCUMENTS = REPOSITORY / "docs" / "experiments"
 
 app = typer.Typer(add_completion=False)
 
@@ -52,6 +54,34 @@ def run(
         )
         console.print(f"{name}: {len(todo)} runs to do")
         run_jobs(todo, records, workers, lambda text: console.print(text, highlight=False))
+
+
+@app.command()
+def tables(
+    names: Names,
+    repeats: Annotated[int | None, typer.Option(help="Look at so many repeats only.")] = None,
+    folder: Annotated[Path, typer.Option(help="Where they go, a folder for each experiment.")] = DOCUMENTS,
+) -> None:
+    """Write tables and pictures of what was run so far."""
+    from experiments.registry import experiment_named
+    from experiments.tables import write_all
+
+    for name in names:
+        runs = [run for run in records_of(name).read() if repeats is None or run.repeat < repeats]
+        for path in write_all(experiment_named(name), runs, folder / name):
+            typer.echo(path)
+
+
+@app.command()
+def fetch(
+    names: Annotated[list[str], typer.Argument(help="adult, census or sdnist.")],
+    folder: Annotated[Path, typer.Option(help="Where the data go.")] = REPOSITORY / "data",
+) -> None:
+    """Download the tables from their publishers, check them, and put them where the experiments look."""
+    from experiments.fetch import fetch as fetch_one
+
+    for name in names:
+        typer.echo(fetch_one(name, folder))
 
 
 if __name__ == "__main__":

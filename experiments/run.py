@@ -8,10 +8,9 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from experiments.distances import distances
 from experiments.experiment import Experiment
+from experiments.napsu import numbers_of
 from experiments.readings import read
 from experiments.records import Records, Run, commit
 from experiments.task import Datasets, Method
@@ -108,7 +107,7 @@ def do(job: Job) -> Run:
         repeat=job.repeat,
         code=job.code,
         seconds={"datasets": round(between - start, 3), "analysis": round(end - between, 3)},
-        numbers=numbers_of(made),
+        numbers=_numbers(made),
         distances=distances(datasets, task.confidential),
         readings=tuple(readings),
     )
@@ -118,12 +117,9 @@ def _all(datasets: Sequence[Any]) -> Iterable[Any]:
     return (datasets[number] for number in range(len(datasets)))
 
 
-def numbers_of(made: Any) -> dict[str, float]:
+def _numbers(made: Any) -> dict[str, float]:
     """What a method says about its datasets: for noisewise the verdict on the posterior."""
     if isinstance(made, Datasets):
         return made.numbers
     posterior = getattr(made, "posterior", None)
-    if posterior is None:
-        return {}
-    finite = {name: float(value) for name, value in posterior.verdict.numbers.items() if np.isfinite(value)}
-    return finite | {"trusted": float(posterior.verdict.trusted)}
+    return {} if posterior is None else numbers_of(posterior)

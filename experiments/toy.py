@@ -26,7 +26,7 @@ EPSILONS = (0.1, 0.25, 0.5, 1.0, 10.0, 100.0)
 NETWORK = (("x1", ()), ("x2", ("x1",)), ("x3", ("x1", "x2")))
 METHODS: tuple[Method, ...] = (
     Napsu(method=Laplace()),
-    Napsu(name="NAPSU-MQ, canonical cells", method=Laplace(), cells="canonical"),
+    Napsu(name="NAPSU-MQ, canonical cells", method=Laplace(), cells="canonical", reference="last"),
     Napsu(name="without noise awareness", method=Laplace(), noise_aware=False),
     Pgm(),
     Pgm(name="PGM, rounding", rounding=True),
