@@ -102,8 +102,9 @@ class DataError(NoisewiseError):
             "The source stores instants and the schema declares no time_zone for this column. Declare the zone in "
             "which its periods are meant."
         ),
-        "unit-too-large": (
-            "Some unit has more rows than max_rows_per_unit. Declare a larger bound, or thin out the source first."
+        "rule-broken": (
+            "Some row has a combination of levels that a rule of the schema on this column calls impossible. Correct "
+            "the rule or repair the source."
         ),
         "unit-column-missing": "max_rows_per_unit above 1 needs the column that names the unit.",
         "process-ended": (
