@@ -25,8 +25,17 @@ FLOATS = [0.0, -0.0, 1.0, 1.5, 2.5, 0.1, 0.30000000000000004, 0.3, 10.0, 9.99999
           float("inf"), float("-inf"), float("nan"), -9.0, 1e16, 99.0, 3.0]  # fmt: skip
 WHOLES = [0, 1, -1, 2, 9, 10, -9, 2**53, 2**53 + 1, 2**54 - 1, 2**54, 2**54 + 1, 2**63 - 1, -(2**63), 99, 20200229, 20210229,
           20200101]  # fmt: skip
-DECIMALS = [Decimal(text) for text in ("0", "1", "1.5", "-9", "0.1", "0.3", "10", "9.9999", "123456789012345.6789", "-0.0001")]
-DATES = [date(2019, 12, 31), date(2020, 1, 1), date(2020, 2, 29), date(2020, 12, 31), date(2021, 1, 1), date(1850, 1, 1)]
+DECIMALS = [
+    Decimal(text) for text in ("0", "1", "1.5", "-9", "0.1", "0.3", "10", "9.9999", "123456789012345.6789", "-0.0001")
+]
+DATES = [
+    date(2019, 12, 31),
+    date(2020, 1, 1),
+    date(2020, 2, 29),
+    date(2020, 12, 31),
+    date(2021, 1, 1),
+    date(1850, 1, 1),
+]
 LOCALS = [datetime(2020, 1, 1), datetime(2019, 12, 31, 23, 59, 59, 999999), datetime(2020, 3, 29, 2, 59, 59),
           datetime(2020, 3, 29, 3), datetime(2020, 12, 31, 23, 59, 59, 999999), datetime(2021, 1, 1),
           datetime(2020, 6, 1, 12)]  # fmt: skip
@@ -42,12 +51,18 @@ HOURS = {"first": date(2020, 10, 24), "last": date(2020, 10, 25), "period": "hou
 words = Categorical(name="words", levels=("Süd", "日本", "a'b", "1", "back\\slash"), fold={"日本": ("😀", "ß")},
                     other="others", missing="category", missing_values=("?", "n/a"))  # fmt: skip
 strict = Categorical(name="strict", levels=("Süd", "😀", "", "2.5", "10", "-9"))
-grades = Categorical(name="grades", levels=(1, 2, 10, -9), fold={"2": (3, 99)}, missing="category", missing_values=("0",))
+grades = Categorical(
+    name="grades", levels=(1, 2, 10, -9), fold={"2": (3, 99)}, missing="category", missing_values=("0",)
+)
 large = Categorical(name="large", levels=(2**53, 2**53 + 1, 2**63 - 1, -(2**63), 123456789012345678))
-yes = Boolean(name="yes", true_values=("Süd", "N"), false_values=("?",), missing="category", missing_values=("n/a", "-9"))
+yes = Boolean(
+    name="yes", true_values=("Süd", "N"), false_values=("?",), missing="category", missing_values=("n/a", "-9")
+)
 bins = Numeric(name="bins", edges=(0, 0.3, 1.5, 10), codes=("N", "-9"), missing="category", missing_values=("?", "99"))
 right = Numeric(name="right", edges=(0, 0.3, 1, 2**53, 2**54), closed="right", beyond="end-bins")
-endless = Numeric(name="endless", edges=(float("-inf"), 0, 2**54, float("inf")), representatives=(-1, 1, 1e17), missing="category")
+endless = Numeric(
+    name="endless", edges=(float("-inf"), 0, 2**54, float("inf")), representatives=(-1, 1, 1e17), missing="category"
+)
 days = Date(name="days", **MONTHS)
 clamped = Date(name="clamped", first=date(2020, 1, 15), last=date(2020, 12, 20), period="quarter", beyond="end-bins")
 numbers_as_days = Date(name="digits", format="YYYYMMDD", **MONTHS)

@@ -71,7 +71,11 @@ def text_level(column, value) -> int:
 def integer_level(column, value) -> int:
     if isinstance(value, str):
         text = value.strip(BLANKS)
-        found = Fraction(int(text.partition(".")[0])) if re.fullmatch(r"[-+]?[0-9]{1,18}([.]0{0,40})?", text) else number(value)
+        found = (
+            Fraction(int(text.partition(".")[0]))
+            if re.fullmatch(r"[-+]?[0-9]{1,18}([.]0{0,40})?", text)
+            else number(value)
+        )
     else:
         found = number(value)
     return next((code for code, values in enumerate(column.source_values) if found in values), OUTSIDE)

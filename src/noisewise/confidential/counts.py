@@ -96,7 +96,7 @@ def _checked(
         raise DataError("table-empty")
     if any(int(found.totals.sum()) != rows for found in groups):
         raise DataError("table-changed")
-    lowest = {name: 0 for name in schema.names}
+    lowest = dict.fromkeys(schema.names, 0)
     for marginal, found in marginals.items():
         for name, codes in zip(marginal, found.codes.T, strict=True):
             lowest[name] = min(lowest[name], int(codes.min()))

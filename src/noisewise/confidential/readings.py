@@ -40,7 +40,7 @@ def with_readings(table: Any, columns: Mapping[str, Column], keep: Sequence[str]
 
 
 def _kept_apart(table: Any) -> Callable[[Any], Any]:
-    """What keeps an engine from writing a step into the next: PostgreSQL stops at a LIMIT, which limits nothing here."""
+    """Keeps PostgreSQL from writing a step into the next: it stops at a LIMIT, which here limits nothing."""
     return (lambda step: step.limit(_ALL)) if table.get_backend().name == "postgres" else (lambda step: step)
 
 

@@ -30,7 +30,7 @@ class Source:
 
     @property
     def backend(self) -> Any:
-        """The engine, as Ibis knows it; its `name` is "duckdb", "postgres", "pyspark", …"""
+        """The engine as Ibis knows it; its `name` is "duckdb", "postgres", "pyspark" or another."""
         return self.table.get_backend()
 
     def column(self, name: str) -> Any:
@@ -57,4 +57,4 @@ class Source:
             return np.column_stack([np.asarray(values, np.int64) for values in found])
         with self.backend.con.cursor() as cursor:
             rows = cursor.execute(query).fetchall()
-        return np.array(rows, np.int64).reshape(len(rows), -1)
+            return np.array(rows, np.int64).reshape(len(rows), len(cursor.description))

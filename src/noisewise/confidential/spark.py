@@ -95,7 +95,9 @@ def _session(server: str) -> tuple[Any, bool]:
 
 def _frame(session: Any, table: str) -> Any:
     is_path = "/" in table or table.endswith(".parquet")
-    return session.read.parquet(table) if is_path else session.table(table)
+    frame = session.read.parquet(table) if is_path else session.table(table)
+    _ = frame.schema  # Spark Connect looks for a table only when something is asked of it
+    return frame
 
 
 def _stop(session: Any, mine: bool) -> None:

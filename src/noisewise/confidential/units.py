@@ -15,7 +15,7 @@ def some_of_each_unit(coded: Any, name: str, most: int) -> Any:
     """At most `most` rows of each unit; `coded` has level codes, and the unit's own value as `unit`."""
     import ibis
 
-    @ibis.udf.scalar.builtin
+    @ibis.udf.scalar.builtin  # type: ignore[untyped-decorator]
     def md5(text: str) -> str:  # type: ignore[empty-body]  # the engine's
         """The digest as hexadecimal digits, which every engine orders alike."""
 
