@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from measured import measured_release
 from noisewise.archives import unpacked
 from noisewise.artifacts import read_release
 from noisewise.cli.app import app
@@ -38,7 +39,8 @@ def test_a_zip_file_reads_like_its_folder(release, tmp_path, prefix):
 def test_commands_that_only_read_take_a_zip_file(release, tmp_path):
     path = str(zipped(release, tmp_path / "r.zip"))
 
-    assert CliRunner().invoke(app, ["verify", path]).exit_code == 0
+    truthful = str(zipped(measured_release(tmp_path / "measured"), tmp_path / "m.zip"))
+    assert CliRunner().invoke(app, ["verify", truthful]).exit_code == 0
     analysed = CliRunner().invoke(app, ["analyze", path, "--formula", "income ~ owner", "--model", "binomial"])
     assert "income ~ owner" in analysed.stdout
 

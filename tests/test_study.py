@@ -178,6 +178,7 @@ def test_a_whole_run_and_what_it_leaves_behind(tmp_path):
         "noisy_counts.parquet",
         "posterior.npz",
         "report.html",
+        "report.json",
         "schema.toml",
         "synthetic",
     ]

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         RidgeBootstrap,
         analyze,
         check_support,
+        contingency,
         correlations,
         cox,
         glm,
@@ -48,13 +49,16 @@ if TYPE_CHECKING:
     from noisewise.artifacts import Release, read_release
     from noisewise.errors import NoisewiseError
     from noisewise.noisy_counts import NoisyCounts
+    from noisewise.planning import plan
     from noisewise.posterior.fit import fit
     from noisewise.posterior.laplace import Laplace
+    from noisewise.posterior.nuts import Nuts
     from noisewise.posterior.problem import NormalPrior
     from noisewise.posterior.result import Posterior
     from noisewise.privacy.budget import Budget
     from noisewise.privacy.ledger import Ledger
     from noisewise.privacy.measure import measure
+    from noisewise.privacy.spanning import Mst
     from noisewise.reporting.report import report
     from noisewise.schema import Schema
     from noisewise.study import Study
@@ -75,6 +79,7 @@ _HOMES = {
         "RidgeBootstrap",
         "analyze",
         "check_support",
+        "contingency",
         "correlations",
         "cox",
         "glm",
@@ -95,13 +100,16 @@ _HOMES = {
     "noisewise.artifacts": ("Release", "read_release"),
     "noisewise.errors": ("NoisewiseError",),
     "noisewise.noisy_counts": ("NoisyCounts",),
+    "noisewise.planning": ("plan",),
     "noisewise.posterior.fit": ("fit",),
     "noisewise.posterior.laplace": ("Laplace",),
+    "noisewise.posterior.nuts": ("Nuts",),
     "noisewise.posterior.problem": ("NormalPrior",),
     "noisewise.posterior.result": ("Posterior",),
     "noisewise.privacy.budget": ("Budget",),
     "noisewise.privacy.ledger": ("Ledger",),
     "noisewise.privacy.measure": ("measure",),
+    "noisewise.privacy.spanning": ("Mst",),
     "noisewise.reporting.report": ("report",),
     "noisewise.schema": ("Schema",),
     "noisewise.study": ("Study",),
@@ -121,9 +129,11 @@ __all__ = [
     "Laplace",
     "Learner",
     "Ledger",
+    "Mst",
     "NoisewiseError",
     "NoisyCounts",
     "NormalPrior",
+    "Nuts",
     "Pooled",
     "Posterior",
     "PosteriorMixture",
@@ -135,6 +145,7 @@ __all__ = [
     "Workload",
     "analyze",
     "check_support",
+    "contingency",
     "correlations",
     "cox",
     "fit",
@@ -148,6 +159,7 @@ __all__ = [
     "multinomial_logit",
     "ols",
     "ordered_logit",
+    "plan",
     "poisson",
     "pool",
     "pool_table",

@@ -86,6 +86,10 @@ class DataError(NoisewiseError):
         "missing-forbidden": (
             'This column has missing values and the schema forbids them. Set missing = "category" or repair the source.'
         ),
+        "rule-broken": (
+            "Some row has a combination that a rule of the schema says cannot occur. Correct the rule, or repair the "
+            "source; nothing was measured."
+        ),
         "table-empty": "The table has no rows. There is nothing to measure.",
         "table-too-small": (
             "The table is too small for the budget: delta must be below 1/rows. Lower delta or use more rows."
@@ -101,10 +105,6 @@ class DataError(NoisewiseError):
         "time-zone-missing": (
             "The source stores instants and the schema declares no time_zone for this column. Declare the zone in "
             "which its periods are meant."
-        ),
-        "rule-broken": (
-            "Some row has a combination of levels that a rule of the schema on this column calls impossible. Correct "
-            "the rule or repair the source."
         ),
         "unit-column-missing": "max_rows_per_unit above 1 needs the column that names the unit.",
         "process-ended": (

@@ -33,9 +33,14 @@ class PrivacyStep(BaseModel):
     epsilon: float | None = None
     """Its cost in pure differential privacy, where the mechanism has one."""
     stddevs: tuple[float, ...] = ()
-    """The noise of every marginal this act measured. All steps' one after the other are the measurements' noise."""
+    """The noise of every marginal this act measured. Those of all `kept` steps, one after the other, are the noise of
+    the measurements."""
     rounds: tuple[float, ...] = ()
     """ε of every draw of the exponential mechanism this act made."""
+    share: float = 1.0
+    """Its share of the budget, as a part of 1: of the sum of squared distances between neighbours."""
+    kept: bool = True
+    """Whether what it measured is among the release's measurements; else it only served to decide something."""
     detail: str = ""
     """One sentence for people."""
 
@@ -57,7 +62,7 @@ class PrivacyStatement(BaseModel):
     """What one unit of protection is."""
     max_rows_per_unit: int = 1
     """How many rows one unit contributes at the most."""
-    unprotected: tuple[str, ...] = ("the number of rows", "the schema", "the list of marginals")
+    unprotected_quantities: tuple[str, ...] = ("the number of rows", "the schema", "the list of marginals")
     """What is public and not protected."""
     accountant: str
     """How (ε, δ) follow from the noise."""

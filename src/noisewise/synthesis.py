@@ -57,16 +57,34 @@ class SyntheticDatasets(Sequence):  # type: ignore[type-arg]  # with it, run-tim
     @overload
     def __getitem__(self, number: int) -> pa.Table: ...
     @overload
-    def __getitem__(self, number: slice) -> list[pa.Table]: ...
-    def __getitem__(self, number: int | slice) -> pa.Table | list[pa.Table]:
+    def __getitem__(self, number: slice) -> "SyntheticDatasets": ...
+    def __getitem__(self, number: "int | slice") -> "pa.Table | SyntheticDatasets":
         if isinstance(number, slice):
-            return [self.table(i) for i in range(*number.indices(len(self)))]
+            return SomeDatasets(whole=self, numbers=range(len(self))[number])
         if not -len(self) <= number < len(self):
             raise IndexError(f"There is no dataset {number}: they are numbered 0 to {len(self) - 1}.")
         return self.table(number % len(self))
 
     def __iter__(self) -> Iterator[pa.Table]:
         return (self.table(i) for i in range(len(self)))
+
+
+class SomeDatasets(SyntheticDatasets):
+    """Some of a series of datasets, such as `datasets[:20]`; what is known of the series goes with them."""
+
+    def __init__(self, *, whole: SyntheticDatasets, numbers: Sequence[int]) -> None:
+        self._whole, self._numbers = whole, numbers
+        self.schema, self.rows, self.original_rows = whole.schema, whole.rows, whole.original_rows
+        self.marginals, self.warnings = whole.marginals, whole.warnings
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def table(self, number: int) -> pa.Table:
+        return self._whole.table(self._numbers[number])
+
+    def part(self, number: int, columns: Sequence[str]) -> pa.Table:
+        return self._whole.part(self._numbers[number], columns)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -72,7 +72,7 @@ def test_a_matrix_that_is_no_covariance_is_mended_and_says_so():
 def test_the_information_lost_is_against_the_confidential_rows(pooled):
     # 500 synthetic rows for 1,000 confidential ones: the confidential data would have half the variance within
     np.testing.assert_allclose(pooled.information_lost, 1 - 0.5 * 0.01 / pooled.bse**2)
-    with pytest.raises(AnalysisError, match="original_rows"):
+    with pytest.raises(AnalysisError, match="Give both"):
         _ = pool(estimates()).information_lost
 
 

@@ -101,7 +101,7 @@ def test_bad_tables_are_refused_with_the_next_step(change, message):
 
 
 def test_the_command_pools_a_csv_and_takes_the_rows_from_a_release(tmp_path):
-    make_release(tmp_path / "r", datasets=2)
+    make_release(tmp_path / "r", datasets=6)
     tidy().to_csv(tmp_path / "t.csv", index=False)
     arguments = ["pool", str(tmp_path / "t.csv"), "--release", str(tmp_path / "r")]
 

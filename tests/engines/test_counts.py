@@ -118,7 +118,7 @@ def changed(data, row=0, **values):
 
 
 REFUSALS = [
-    (BROKEN, "rule-broken", "smoker"),
+    (BROKEN, "rule-broken", "smoker × age"),
     ({"age": "CANARY"}, "value-outside-schema", "age"),
     ({"noted": None}, "missing-forbidden", "noted"),
     ({"noted": "2020-02-30"}, "value-outside-schema", "noted"),

@@ -56,7 +56,7 @@ def test_the_statement_can_be_derived_again_from_the_noise():
     assert noisy.privacy.epsilon == min(1.0, loss.epsilon(noisy.privacy.delta))
     assert noisy.privacy.rho == loss.rho == math.fsum(step.rho for step in noisy.privacy.steps)
     assert noisy.privacy.neighbours == "substitute-one"
-    assert "the number of rows" in noisy.privacy.unprotected
+    assert "the number of rows" in noisy.privacy.unprotected_quantities
 
 
 @pytest.mark.parametrize("rows_per_unit", [1, 2, 5])
@@ -142,10 +142,10 @@ def test_there_is_no_seed():
 
 
 def test_an_overspending_plan_is_stopped_before_anything_is_drawn(monkeypatch):
-    from noisewise.privacy import measure as module
+    from noisewise.privacy import acts as module
 
     recorder = Recorder()
-    monkeypatch.setattr(module, "calibrate", lambda *_: (2.0, 2.0))
+    monkeypatch.setattr(module, "divide", lambda *_: (PrivacyLoss(stddevs=(2.0, 2.0)),))
     with pytest.raises(BudgetError, match="Nothing was drawn"):
         measure_with_insecure_noise_for_tests(table(), SCHEMA, WORKLOAD, Budget(0.1), noise=recorder)
     assert recorder.asked == []

@@ -7,7 +7,7 @@ from noisewise.analysis.analyze import analyze, pool
 from noisewise.analysis.choice_models import multinomial_logit, ordered_logit
 from noisewise.analysis.cox import cox
 from noisewise.analysis.custom import Bootstrap, Custom
-from noisewise.analysis.descriptive import correlations, means, proportions
+from noisewise.analysis.descriptive import contingency, correlations, means, proportions
 from noisewise.analysis.estimates import Estimates, Estimator
 from noisewise.analysis.glm import Glm, glm, logit, ols, poisson
 from noisewise.analysis.joint_tests import DirectWald, JointTest, ReiterWald
@@ -53,6 +53,7 @@ __all__ = [
     "Support",
     "analyze",
     "check_support",
+    "contingency",
     "correlations",
     "cox",
     "glm",

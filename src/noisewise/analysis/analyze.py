@@ -9,8 +9,10 @@ from noisewise.analysis.estimates import Estimates, Estimator, check_estimates
 from noisewise.analysis.pooled import Pooled
 from noisewise.analysis.pooling import FullySynthetic, PooledEstimate, PoolingRule
 from noisewise.analysis.rows import to_arrow
-from noisewise.analysis.support import Support, check_support, require_support
+from noisewise.analysis.support import Support, support_of
 from noisewise.errors import AnalysisError
+
+SIZES = {"rows": "one synthetic dataset", "original_rows": "the confidential table"}
 
 
 def analyze(
@@ -32,16 +34,12 @@ def analyze(
 
         analyze(datasets, glm("income ~ age + race + gender", family="binomial")).summary()
     """
-    if len(datasets) < 2:
-        found = "is 1 dataset" if len(datasets) == 1 else "are no datasets"
-        raise AnalysisError(
-            f"There {found}. Pooling needs at least 2, better 100: the spread between datasets carries the privacy "
-            "noise. One dataset alone gives intervals that are too short."
-        )
-    support = _support(datasets, estimator, marginals)
-    if strict:
-        _require(support)
-    rows, original = _sizes(datasets, original_rows)
+    check_datasets(datasets)
+    _check_estimator(estimator)
+    if not 0 <= max_left_out < 1:
+        raise AnalysisError(f"max_left_out is {max_left_out}. Give a share of the datasets, from 0 to below 1.")
+    support = support_of(datasets, estimator.rests_on, marginals, strict=strict)
+    rows, original = sizes(datasets, original_rows)
     estimates = estimator.fit(datasets)
     check_estimates(estimates, max_left_out)
     return pool(
@@ -64,7 +62,12 @@ def pool(
     warnings: tuple[str, ...] = (),
 ) -> Pooled:
     """Pool estimates that are already there, term by term, each over the datasets that have it."""
-    chosen = rule or FullySynthetic()
+    chosen = FullySynthetic() if rule is None else rule
+    if not isinstance(chosen, PoolingRule):
+        raise AnalysisError(f"The rule is {chosen!r}. Give an object, such as rule=FullySynthetic() or FewDatasets().")
+    for name, number in (("rows", rows), ("original_rows", original_rows)):
+        if number is not None and number < 1:
+            raise AnalysisError(f"{name} is {number}. Give the number of rows of {SIZES[name]}.")
     return Pooled(
         estimates=estimates,
         rule=chosen,
@@ -87,29 +90,33 @@ def _pool_term(
         raise AnalysisError(f"Term {estimates.terms[term]!r}: {error}") from None
 
 
-def _sizes(datasets: Sequence[Any], original_rows: int | None) -> tuple[int, int | None]:
+def check_datasets(datasets: Any) -> None:
+    """Refuse what is not a list of at least two datasets."""
+    if isinstance(datasets, str | bytes) or not isinstance(datasets, Sequence):
+        raise AnalysisError(
+            f"The datasets are a {type(datasets).__name__}. Give read_release(place).datasets(), what synthesize() "
+            "returned, or a list of data frames."
+        )
+    if len(datasets) < 2:
+        found = "is 1 dataset" if len(datasets) == 1 else "are no datasets"
+        raise AnalysisError(
+            f"There {found}. Pooling needs at least 2, better 100: the spread between datasets carries the privacy "
+            "noise. One dataset alone gives intervals that are too short."
+        )
+
+
+def _check_estimator(estimator: Any) -> None:
+    if not isinstance(estimator, Estimator):
+        kind = type(estimator).__name__
+        advice = "Custom(function)" if callable(estimator) else "glm('y ~ a + b', family='binomial')"
+        raise AnalysisError(f"The analysis is a {kind}. Give an estimator, such as {advice}.")
+
+
+def sizes(datasets: Sequence[Any], original_rows: int | None) -> tuple[int, int | None]:
     """Rows of one synthetic dataset and of the confidential table."""
     known = getattr(datasets, "rows", None)
     original = original_rows if original_rows is not None else getattr(datasets, "original_rows", None)
-    if original is not None and original < 1:
-        raise AnalysisError(f"original_rows is {original}. Give the number of rows of the confidential table.")
     if known is not None:
         return int(known), original
     rows = [len(to_arrow(dataset)) for dataset in datasets]
     return round(float(np.mean(rows))), original
-
-
-def _support(
-    datasets: Sequence[Any], estimator: Estimator, marginals: Sequence[Sequence[str]] | None
-) -> Support | None:
-    measured = marginals if marginals is not None else getattr(datasets, "marginals", None)
-    return check_support(estimator.formula, measured) if measured is not None and estimator.formula else None
-
-
-def _require(support: Support | None) -> None:
-    if support is None:
-        raise AnalysisError(
-            "strict needs to know which marginals were measured and which columns the analysis uses. "
-            "Give marginals=, and a formula to the estimator."
-        )
-    require_support(support)

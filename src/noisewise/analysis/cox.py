@@ -18,6 +18,7 @@ from noisewise.analysis.formulas import (
     outcome_values,
     parse,
     variables_of_terms,
+    with_outcome,
 )
 from noisewise.analysis.likelihoods import Curve, Likelihood, fit_each
 from noisewise.analysis.rows import weighted_rows
@@ -37,6 +38,10 @@ class Cox(Estimator):
     event: str | None = None
     """A column with two levels, the second (or 1, or true) meaning that the event happened."""
 
+    @property
+    def rests_on(self) -> str:
+        return with_outcome(self.event, self.formula)
+
     def fit(self, datasets: Sequence[Any]) -> Estimates:
         parsed = parse(self.formula)
         columns = parsed.columns if self.event is None else (*parsed.columns, self.event)
@@ -47,14 +52,13 @@ class Cox(Estimator):
         made, spec, _ = designs(parsed, rows)
         kept = [i for i, name in enumerate(made[0].terms) if name != "Intercept"]
         names = [made[0].terms[i] for i in kept]
-        about = variables_of_terms(parsed, made[0].terms, spec)
-        event = () if self.event is None else (self.event,)
+        about = variables_of_terms(parsed, made[0].terms, spec, self.event)
         return fit_each(
             names,
             made,
             lambda design, counts: _breslow(design, kept, self._happened(design), counts),
             ("Ties by Breslow's approximation.", *missing_note(rows)),
-            {name: (*about[name], *event) for name in names},
+            {name: about[name] for name in names},
             f"Cox proportional hazards: {self.formula}" + (f" (event: {self.event})" if self.event else ""),
         )
 

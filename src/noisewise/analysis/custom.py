@@ -18,7 +18,7 @@ from noisewise.analysis.estimates import Estimates, Estimator
 from noisewise.analysis.parallel import each
 from noisewise.errors import AnalysisError
 
-NUMERICAL = (ArithmeticError, ValueError, RuntimeError, AnalysisError)
+NUMERICAL = (ArithmeticError, ValueError, RuntimeError)
 """What a fit on unlucky data raises (LinAlgError is a ValueError); anything else is a mistake in the function."""
 NOT_FINITE = "the analysis returned a value that is not a finite number"
 
@@ -196,6 +196,8 @@ def collect(
 def _attempt(fit_one: Callable[[Any, int], Reading], dataset: Any, number: int) -> tuple[Reading | None, str]:
     try:
         reading = fit_one(dataset, number)
+    except AnalysisError as error:
+        return None, str(error).rstrip(".")
     except NUMERICAL as error:
         return None, f"the analysis failed ({type(error).__name__}: {error})"
     except Exception as error:

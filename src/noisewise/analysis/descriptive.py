@@ -66,17 +66,30 @@ class Descriptive(Estimator):
         found = [(self.measure(part.frame, counts), counts) for part in rows for counts in part.counts]
         values = np.stack([one.values for one, _ in found])
         covariances = np.stack([(one.rows * n[:, None]).T @ one.rows / n.sum() ** 2 for one, n in found])
-        used = np.isfinite(values) & np.isfinite(np.diagonal(covariances, axis1=1, axis2=2))
+        variances = np.diagonal(covariances, axis1=1, axis2=2)
+        used = np.isfinite(values) & np.isfinite(variances)
+        certain = used.any(axis=0) & ((values == values[0]) & (variances == 0) | ~used).all(axis=0)
+        names = np.array(list(terms))
+        if certain.all():
+            raise AnalysisError(f"{names[0]} is {values[0, 0]:g} in every dataset: there is nothing to estimate.")
+        kept = names[~certain]
         return Estimates(
-            terms=tuple(terms),
-            values=np.where(used, values, 0.0),
-            covariances=np.nan_to_num(covariances),
-            used=used,
+            terms=tuple(map(str, kept)),
+            values=np.where(used, values, 0.0)[:, ~certain],
+            covariances=np.nan_to_num(covariances)[:, ~certain][:, :, ~certain],
+            used=used[:, ~certain],
             left_out=counted({self.empty: ~used}),
-            notes=(*self.notes, *missing_note(rows)),
-            variables=terms,
+            notes=(*self.notes, *_certain_note(names[certain], values[0, certain]), *missing_note(rows)),
+            variables={str(name): terms[name] for name in kept},
             title=self.title,
         )
+
+
+def _certain_note(names: ndarray, values: ndarray) -> tuple[str, ...]:
+    if not len(names):
+        return ()
+    listed = ", ".join(f"{name} = {value:g}" for name, value in zip(names, values, strict=True))
+    return (f"Not pooled, because the same in every dataset and without variance: {listed}.",)
 
 
 @dataclass(frozen=True)
@@ -92,7 +105,7 @@ class _Grouped(Descriptive):
 
     @property
     def formula(self) -> str:  # type: ignore[override]  # an attribute of the base, computed here
-        return f"{self.column} ~ {':'.join(self.by) or '1'}"
+        return f"`{self.column}` ~ {':'.join(f'`{name}`' for name in self.by) or '1'}"
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -145,6 +158,38 @@ class Proportions(_Grouped):
 
 
 @dataclass(frozen=True)
+class Contingency(Descriptive):
+    """The share of every cell of a table of columns; write `contingency("race", "income")`.
+
+    Shares are of all rows and add up to 1; those within a row of the table are `proportions(…, by=…)`. To test whether
+    the two columns go together see `independence_test`.
+    """
+
+    factors: tuple[str, ...]
+    """The columns that are crossed."""
+
+    @property
+    def formula(self) -> str:  # type: ignore[override]  # an attribute of the base, computed here
+        return ":".join(f"`{name}`" for name in self.factors)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.factors
+
+    @property
+    def title(self) -> str:
+        return f"Shares of the cells of {' × '.join(self.factors)}"
+
+    def terms(self, frame: "pd.DataFrame") -> dict[str, tuple[str, ...]]:
+        return {label[1:-1]: self.columns for label in _groups(frame, self.factors)[1]}
+
+    def measure(self, frame: "pd.DataFrame", counts: Float[ndarray, " distinct"]) -> Influence:
+        inside = _groups(frame, self.factors)[0]
+        share = counts @ inside / counts.sum()
+        return Influence(values=share, rows=inside - share)
+
+
+@dataclass(frozen=True)
 class Correlations(Descriptive):
     """Pearson's correlation of every pair of numbers; write `correlations("age", "hours")`.
 
@@ -156,7 +201,7 @@ class Correlations(Descriptive):
 
     @property
     def formula(self) -> str:  # type: ignore[override]  # an attribute of the base, computed here
-        return " + ".join(self.numbers)
+        return " + ".join(f"`{name}`" for name in self.numbers)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -194,6 +239,11 @@ def means(column: str, by: str | Sequence[str] = ()) -> Means:
 def proportions(column: str, by: str | Sequence[str] = ()) -> Proportions:
     """Shares of a column's levels: `proportions("income", by="gender")`."""
     return Proportions(column, _names(by))
+
+
+def contingency(*columns: str) -> Contingency:
+    """Shares of the cells of a table: `contingency("race", "income")`."""
+    return Contingency(columns)
 
 
 def correlations(*columns: str) -> Correlations:

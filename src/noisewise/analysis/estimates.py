@@ -45,11 +45,16 @@ class Estimator(ABC):
     """An analysis that can be run on every synthetic dataset.
 
     To add one, write a frozen dataclass with `fit`; to use any function or fitted-model library, see
-    `Custom`. `formula` is what the support check reads.
+    `Custom`.
     """
 
     formula: str
     """The columns the analysis uses, as a formula; empty if unknown."""
+
+    @property
+    def rests_on(self) -> str:
+        """The formula that the support check reads: `formula`, and what the analysis uses besides."""
+        return self.formula
 
     @abstractmethod
     def fit(self, datasets: Sequence[Any]) -> Estimates:
@@ -64,9 +69,10 @@ def check_estimates(estimates: Estimates, max_left_out: float) -> None:
             reasons = "; ".join(f"{reason} ({count})" for reason, count in estimates.left_out.items())
             raise AnalysisError(
                 f"The term {term!r} could be estimated in {used} of {datasets} datasets only. "
-                f"{reasons or 'No reason given'}. "
-                "Leaving out so many would bias the result: use a ridge with bootstrap variances "
-                "(remedy=RidgeBootstrap()), merge rare levels, or raise max_left_out if you accept it."
+                f"Left out, with the number of datasets: {reasons or 'no reason given'}. "
+                "Leaving out so many would bias the result. Leave out one of two columns that say the same, merge rare "
+                "levels, use a ridge with bootstrap variances (remedy=RidgeBootstrap()), or raise max_left_out if you "
+                "accept it."
             )
 
 

@@ -10,6 +10,7 @@ from numpy import ndarray
 from noisewise.analysis.estimates import spread_summary
 from noisewise.analysis.rows import WeightedRows, expand
 from noisewise.errors import AnalysisError, did_you_mean
+from noisewise.formula import columns_of, looks_at_whole_columns, read_formula
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,26 +52,29 @@ class Design:
 
 def parse(formula: str) -> Parsed:
     """Take a formula apart; an unreadable one is an `AnalysisError`."""
-    from formulaic import Formula
-    from formulaic.errors import FormulaicError
-
-    try:
-        whole = Formula(formula)
-        left, right = (whole.lhs, whole.rhs) if hasattr(whole, "lhs") else (None, whole)
-        outcome = tuple(sorted(str(name) for name in left.required_variables)) if left is not None else ()
-        others = sorted({str(name) for name in right.required_variables} - set(outcome))
-    except (FormulaicError, SyntaxError, AttributeError):
-        raise AnalysisError(f"Cannot read the formula {formula!r}. Write it as 'y ~ a + b'.") from None
+    left, right = read_formula(formula, AnalysisError)
+    outcome = columns_of(left or ())
+    others = [name for name in columns_of(right) if name not in outcome]
+    if not outcome and not others:
+        raise AnalysisError(f"The formula {formula!r} names no column. Write it as 'y ~ a + b'.")
     return Parsed(text=formula, left=left, right=right, outcome=outcome, columns=(*outcome, *others))
 
 
-def variables_of_terms(parsed: Parsed, terms: tuple[str, ...], spec: Any) -> dict[str, tuple[str, ...]]:
-    """For each column of the matrix, the data columns it speaks of, outcome included."""
+def with_outcome(column: str | None, formula: str) -> str:
+    """The formula with one column more on the outcome's side: weights, or the event of a time."""
+    return formula if column is None else f"`{column}` + {formula}"
+
+
+def variables_of_terms(
+    parsed: Parsed, terms: tuple[str, ...], spec: Any, besides: str | None = None
+) -> dict[str, tuple[str, ...]]:
+    """For each column of the matrix, the data columns it speaks of: its own, the outcome's, and one `besides`."""
     variables = {}
+    always = tuple(dict.fromkeys((*parsed.outcome, *(() if besides is None else (besides,)))))
     for term, positions in spec.term_indices.items():
-        names = {str(name) for name in spec.term_variables[term]} & set(parsed.columns)
+        own = [name for name in columns_of([term]) if name not in always]
         for position in positions:
-            variables[terms[position]] = (*parsed.outcome, *sorted(names - set(parsed.outcome)))
+            variables[terms[position]] = (*always, *own)
     return variables
 
 
@@ -79,11 +83,11 @@ def designs(parsed: Parsed, rows: list[WeightedRows], weights: str | None = None
 
     `weights` names a column of prior weights.
 
-    A formula such as `scale(x)` or `x - x.mean()` looks at all rows at once; it is noticed because repeating
-    rows changes its values, and is then evaluated on each dataset's full rows.
+    A formula such as `scale(x)` or `x - x.mean()` looks at all rows at once; it is evaluated on each dataset's full
+    rows.
     """
     first, spec = _matrix(parsed.right, rows[0].frame, parsed)
-    written_out = depends_on_other_rows(parsed, rows[0].frame, first)
+    written_out = any(looks_at_whole_columns(side) for side in (parsed.left, parsed.right) if side is not None)
     if written_out:
         full = [one for part in rows for one in expand(part)]
         made = [_design(parsed, weights, part, *_matrix(parsed.right, part.frame, parsed)) for part in full]
@@ -119,17 +123,6 @@ def _weights(frame: "pd.DataFrame", name: str) -> Float[ndarray, " distinct"]:
     return weights
 
 
-def depends_on_other_rows(parsed: Parsed, frame: "pd.DataFrame", matrix: Float[ndarray, "distinct terms"]) -> bool:
-    """Whether values in a row change when other rows are repeated before it."""
-    import pandas as pd
-
-    if not any(factor.eval_method.value == "python" for term in parsed.right for factor in term.factors):
-        return False
-    repeats = pd.concat([frame.iloc[: len(frame) // 2 + 1], frame.iloc[:1], frame], ignore_index=True)
-    again, _ = _matrix(parsed.right, repeats, parsed)
-    return not np.allclose(again[-len(frame) :], matrix, rtol=1e-12, atol=0, equal_nan=True)
-
-
 def _design(
     parsed: Parsed, weights: str | None, rows: WeightedRows, matrix: Float[ndarray, "distinct terms"], spec: Any
 ) -> Design:
@@ -140,9 +133,15 @@ def _design(
             f"The term {terms[bad[0]]!r} is not a finite number in some rows. Change the transformation in "
             f"{parsed.text!r}, such as a logarithm of zero."
         )
+    outcome = outcome_values(parsed, rows.frame)[0]
+    if not np.isfinite(outcome).all():
+        raise AnalysisError(
+            f"The outcome {' + '.join(map(str, parsed.left))!r} is not a finite number in some rows. Change its "
+            "transformation, such as a logarithm of zero."
+        )
     return Design(
         matrix=matrix,
-        outcome=outcome_values(parsed, rows.frame)[0],
+        outcome=outcome,
         counts=rows.counts,
         weights=np.ones(len(rows.frame)) if weights is None else _weights(rows.frame, weights),
         terms=terms,
@@ -155,7 +154,8 @@ def _matrix(side: Any, frame: "pd.DataFrame", parsed: Parsed) -> tuple[Float[nda
     from formulaic.errors import FormulaicError
 
     try:
-        made = model_matrix(side, frame, context={"np": np}, na_action="ignore", ensure_full_rank=True)
+        with np.errstate(all="ignore"):  # values that are not finite are told below, by the name of their term
+            made = model_matrix(side, frame, context={"np": np}, na_action="ignore", ensure_full_rank=True)
     except FormulaicError as error:
         raise AnalysisError(f"Cannot evaluate the formula {parsed.text!r}: {error} {_hint(parsed, frame)}") from None
     return np.asarray(made, dtype=float), made.model_spec

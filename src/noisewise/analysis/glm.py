@@ -18,6 +18,7 @@ from noisewise.analysis.formulas import (
     outcome_values,
     parse,
     variables_of_terms,
+    with_outcome,
 )
 from noisewise.analysis.irls import Fits, Problem, fit_many
 from noisewise.analysis.parallel import each
@@ -51,6 +52,10 @@ class Glm(Estimator):
     weights: str | None = None
     """A column of prior weights, with the meaning of R's `glm(weights=)` and statsmodels' `var_weights`."""
 
+    @property
+    def rests_on(self) -> str:
+        return with_outcome(self.weights, self.formula)
+
     def fit(self, datasets: Sequence[Any]) -> Estimates:
         parsed, family = parse(self.formula), family_of(self.family)
         rows = weighted_rows(datasets, with_weights(parsed, self.weights))
@@ -63,7 +68,7 @@ class Glm(Estimator):
         return replace(
             estimates,
             notes=(*_notes(labels, written_out, self.weights), *missing_note(rows), *estimates.notes),
-            variables=variables_of_terms(parsed, terms, spec),
+            variables=variables_of_terms(parsed, terms, spec, self.weights),
             title=f"Generalized linear model: {self.formula} ({describe(family)})",
         )
 

@@ -34,10 +34,13 @@ class JointTest:
     """Which test, with its source."""
     fallback: str = ""
     """Which fallback was used; empty if none."""
+    notes: tuple[str, ...] = ()
+    """What to know before reading it: the release's own warnings, what it supports, what was left out."""
 
     def __str__(self) -> str:
         line = f"F({self.df_num:g}, {self.df_denom:.1f}) = {self.statistic:.4g}, p = {self.pvalue:.4g}  [{self.method}]"
-        return f"{line}\nFallback: {self.fallback}." if self.fallback else line
+        notes = (*self.notes, f"Fallback: {self.fallback}.") if self.fallback else self.notes
+        return "\n".join([line, *(f"· {note}" for note in notes)])
 
 
 class WaldMethod(ABC):

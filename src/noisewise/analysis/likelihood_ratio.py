@@ -4,23 +4,32 @@ Source: Reiter (2005), Journal of Statistical Planning and Inference 131:365-377
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
+from noisewise.analysis.analyze import check_datasets, sizes
 from noisewise.analysis.families import family_of
-from noisewise.analysis.formulas import Design, codes_of, designs, parse
+from noisewise.analysis.formulas import Design, codes_of, designs, missing_note, parse
 from noisewise.analysis.glm import Glm, problem_of, with_weights
 from noisewise.analysis.irls import WITHOUT_SCALE, Problem, fit_many
 from noisewise.analysis.joint_tests import JointTest, reiter_likelihood_ratio
-from noisewise.analysis.rows import weighted_rows
+from noisewise.analysis.rows import WeightedRows, weighted_rows
+from noisewise.analysis.support import UNKNOWN, Support, support_of
 from noisewise.errors import AnalysisError
 
 
 def likelihood_ratio_test(
-    datasets: Sequence[Any], full: Glm, null: Glm, *, original_rows: int | None = None
+    datasets: Sequence[Any],
+    full: Glm,
+    null: Glm,
+    *,
+    original_rows: int | None = None,
+    marginals: Sequence[Sequence[str]] | None = None,
+    strict: bool = False,
 ) -> JointTest:
     """Test a generalized linear model against a smaller one that is nested in it.
 
@@ -28,7 +37,10 @@ def likelihood_ratio_test(
 
     For families without a scale (binomial, Poisson, negative binomial) and the Gaussian, whose scale is estimated
     by maximum likelihood. Every coefficient must be finite in every dataset; otherwise use `pooled.wald_test`.
+    `marginals` and `strict` are those of `analyze`.
     """
+    check_datasets(datasets)
+    support = support_of(datasets, full.rests_on, marginals, strict=strict)
     family = _family(full, null)
     small, large = parse(null.formula), parse(full.formula)
     columns = dict.fromkeys([*with_weights(large, full.weights), *with_weights(small, null.weights)])
@@ -37,34 +49,47 @@ def likelihood_ratio_test(
     constraints = _constraints(small_designs, large_designs)
     own_null, mean_null = _losses(small_designs, family)
     own_full, mean_full = _losses(large_designs, family)
-    original = original_rows if original_rows is not None else getattr(datasets, "original_rows", None)
-    size = round(float(np.mean([counts.sum() for part in rows for counts in part.counts])))
-    return reiter_likelihood_ratio(
+    size, original = sizes(datasets, original_rows)
+    test = reiter_likelihood_ratio(
         own_null - own_full, mean_null - mean_full, constraints, rows=size, original_rows=original
     )
+    return replace(test, notes=_notes(datasets, support, rows))
 
 
 def independence_test(
-    datasets: Sequence[Any], first: str, second: str, *, original_rows: int | None = None
+    datasets: Sequence[Any],
+    first: str,
+    second: str,
+    *,
+    original_rows: int | None = None,
+    marginals: Sequence[Sequence[str]] | None = None,
+    strict: bool = False,
 ) -> JointTest:
     """Test whether two categorical columns are independent: the pooled G² (likelihood-ratio χ²) of their table.
 
     The parameters that are averaged over the datasets are the shares of the cells. Levels that are empty in all
-    datasets are left out of the degrees of freedom.
+    datasets are left out of the degrees of freedom. `marginals` and `strict` are those of `analyze`.
     """
+    check_datasets(datasets)
+    support = support_of(datasets, f"`{first}` + `{second}`", marginals, strict=strict)
     rows = weighted_rows(datasets, (first, second))
     tables = np.concatenate([_tables(part.frame, part.counts, first, second) for part in rows])
     tables = tables[:, tables.any(axis=(0, 2))][:, :, tables.any(axis=(0, 1))]
     constraints = (tables.shape[1] - 1) * (tables.shape[2] - 1)
     if constraints < 1:
         raise AnalysisError(f"One of {first!r} and {second!r} has a single level. There is nothing to test.")
-    sizes = tables.sum(axis=(1, 2))
-    shares = tables / sizes[:, None, None]
+    shares = tables / tables.sum(axis=(1, 2))[:, None, None]
     mean = shares.mean(axis=0)
     own = np.array([_g_square(table, share) for table, share in zip(tables, shares, strict=True)])
     at_mean = np.array([_g_square(table, mean) for table in tables])
-    original = original_rows if original_rows is not None else getattr(datasets, "original_rows", None)
-    return reiter_likelihood_ratio(own, at_mean, constraints, rows=round(float(sizes.mean())), original_rows=original)
+    size, original = sizes(datasets, original_rows)
+    test = reiter_likelihood_ratio(own, at_mean, constraints, rows=size, original_rows=original)
+    return replace(test, notes=_notes(datasets, support, rows))
+
+
+def _notes(datasets: Sequence[Any], support: Support | None, rows: list[WeightedRows]) -> tuple[str, ...]:
+    warnings = [f"Warning: {warning}" for warning in getattr(datasets, "warnings", ())]
+    return (*warnings, *((UNKNOWN,) if support is None else support.sentences), *missing_note(rows))
 
 
 def _family(full: Glm, null: Glm) -> Any:

@@ -1,7 +1,7 @@
 """The pooled result: looks like a statsmodels result, and says how it came about."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -89,7 +89,9 @@ class Pooled:
         (rows / original_rows) · within is about the variance that the confidential data would give.
         """
         if self.rows is None or self.original_rows is None:
-            raise AnalysisError("The information lost needs the number of confidential rows. Give original_rows=.")
+            raise AnalysisError(
+                "The information lost needs the rows of a synthetic dataset and of the confidential table. Give both."
+            )
         factor = self.rows / self.original_rows
         return self._series([max(0.0, 1 - factor * one.within / one.variance) for one in self.pooled])
 
@@ -160,7 +162,18 @@ class Pooled:
         distances = self.estimates.values[complete] @ constraints.T - right
         covariances = constraints @ self.estimates.covariances[complete] @ constraints.T
         chosen = method or joint_method(distances, covariances)
-        return chosen.test(distances, covariances, rows=self.rows, original_rows=self.original_rows)
+        test = chosen.test(distances, covariances, rows=self.rows, original_rows=self.original_rows)
+        return replace(test, notes=self._notes_of_test(constraints, int(complete.sum())))
+
+    def _notes_of_test(self, constraints: Float[ndarray, "constraints terms"], complete: int) -> tuple[str, ...]:
+        tested = {term for term, used in zip(self.terms, (constraints != 0).any(axis=0), strict=True) if used}
+        assumed = [term for term in self.unsupported if term in tested]
+        notes = [f"Warning: {warning}" for warning in self.warnings]
+        if assumed:
+            notes.append(f"{', '.join(assumed)}: describes an assumption of the release's model, not the data.")
+        if complete < self.datasets:
+            notes.append(f"Datasets that entered: {complete} of {self.datasets}; the others lack an estimate.")
+        return tuple(notes)
 
     def linear(self, combinations: Mapping[str, Mapping[str, float]]) -> "Pooled":
         """Pool linear combinations of the terms: `linear({"sum": {"a": 1, "b": 1}})`.
@@ -186,6 +199,10 @@ class Pooled:
     def difference(self, first: str, second: str) -> "Pooled":
         """The difference of two terms, such as two means: first less second."""
         return self.linear({f"{first} - {second}": {first: 1.0, second: -1.0}})
+
+    @property
+    def _sizes_known(self) -> bool:
+        return self.rows is not None and self.original_rows is not None
 
     def _need_covariances(self) -> None:
         if not self.estimates.covariances_known and len(self.terms) > 1:
@@ -218,8 +235,10 @@ class Pooled:
                 "p.value": self.pvalues,
                 "within": [one.within for one in self.pooled],
                 "between": [one.between for one in self.pooled],
+                "lost": self.information_lost if self._sizes_known else np.nan,
                 "datasets": [one.datasets for one in self.pooled],
                 "fallback": [one.fallback for one in self.pooled],
+                "caution": [one.caution for one in self.pooled],
             }
         ).rename(columns={0: "conf.low", 1: "conf.high"})
         if self.support is not None:
@@ -240,9 +259,9 @@ class Pooled:
     @property
     def notes(self) -> tuple[str, ...]:
         """Everything a reader should know besides the numbers, one sentence each."""
-        from noisewise.analysis.summaries import notes_of
+        from noisewise.analysis.summaries import alerts_of, notes_of
 
-        return notes_of(self)
+        return (*alerts_of(self), *notes_of(self))
 
     def __repr__(self) -> str:
         return f"<Pooled: {len(self.terms)} terms, {self.datasets} datasets, {self.rule.name}>"

@@ -188,9 +188,12 @@ class _FullySyntheticMoments(_MomentRule):
         if total > 0:
             return total, ""
         if rows is None or original_rows is None:
+            lacking = " and ".join(
+                f"{name}=" for name, size in (("rows", rows), ("original_rows", original_rows)) if size is None
+            )
             raise AnalysisError(
                 f"The pooled variance is {total:g}, not positive, and the fallback (rows / original_rows) · within "
-                "needs both numbers of rows. Give rows= and original_rows=, or pool with FewDatasets()."
+                f"needs both numbers of rows. Give {lacking}, or pool with FewDatasets()."
             )
         return rows / original_rows * within, "T was not positive: (rows / original_rows) · within was used instead"
 

@@ -35,7 +35,7 @@ class Quantiles(Descriptive):
 
     @property
     def formula(self) -> str:  # type: ignore[override]  # an attribute of the base, computed here
-        return self.column
+        return f"`{self.column}`"
 
     @property
     def columns(self) -> tuple[str, ...]:

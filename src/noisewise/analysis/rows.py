@@ -45,6 +45,8 @@ def weighted_rows(datasets: Sequence[Any], columns: Sequence[str]) -> list[Weigh
     """Distinct rows of the named columns: one shared table for all datasets, or one for each."""
     if len(datasets) == 0:
         raise AnalysisError("There are no datasets. Give at least 2 synthetic datasets.")
+    if not columns:
+        raise AnalysisError("The analysis names no column. Name at least one.")
     parts = [_distinct(dataset, tuple(columns), number) for number, dataset in enumerate(_each(datasets, columns))]
     stacked = pa.concat_tables(parts, promote_options="permissive").unify_dictionaries()
     missing = _missing_rows(stacked, columns, len(parts))

@@ -6,6 +6,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from noisewise.analysis.estimates import spread_summary
+from noisewise.analysis.support import UNKNOWN
 
 if TYPE_CHECKING:
     from noisewise.analysis.pooled import Pooled
@@ -62,26 +63,26 @@ class Summary:
         widths = [max(len(row[i]) for row in rows) for i in range(len(self.header))]
         lines = ["  ".join(_aligned(row, widths)).rstrip() for row in rows]
         rule = "─" * max(map(len, lines))
-        return "\n".join([*title_of(self.result), rule, lines[0], rule, *lines[1:], rule, *_bullets(self.result)])
+        head = [*title_of(self.result), *_bullets(alerts_of(self.result))]
+        return "\n".join([*head, rule, lines[0], rule, *lines[1:], rule, *_bullets(notes_of(self.result))])
 
     def as_html(self) -> str:
         """A table in HTML, without scripts or outside resources."""
         head = "".join(f"<th>{escape(name)}</th>" for name in self.header)
         body = "".join(f"<tr><th>{escape(row[0])}</th>{_html_cells(row[1:])}</tr>" for row in self.cells)
         title = "<br>".join(escape(line) for line in title_of(self.result))
-        notes = "".join(f"<li>{escape(note)}</li>" for note in notes_of(self.result))
+        alerts, notes = _html_list(alerts_of(self.result)), _html_list(notes_of(self.result))
         return (
-            f'<div class="noisewise-summary"><p>{title}</p><table><thead><tr>{head}</tr></thead>'
-            f"<tbody>{body}</tbody></table><ul>{notes}</ul></div>"
+            f'<div class="noisewise-summary"><p>{title}</p>{alerts}<table><thead><tr>{head}</tr></thead>'
+            f"<tbody>{body}</tbody></table>{notes}</div>"
         )
 
     def as_latex(self) -> str:
         """A tabular environment for a paper, with the notes below it."""
         rows = [" & ".join(_latex(cell) for cell in row) + r" \\" for row in self.cells]
         head = " & ".join(_latex(name) for name in self.header) + r" \\"
-        notes = "\n".join(
-            r"\par\footnotesize " + _latex(note) for note in (*title_of(self.result), *notes_of(self.result))
-        )
+        said = (*title_of(self.result), *alerts_of(self.result), *notes_of(self.result))
+        notes = "\n".join(r"\par\footnotesize " + _latex(note) for note in said)
         spec = "l" + "r" * (len(self.header) - 2) + "l"
         return "\n".join(
             [rf"\begin{{tabular}}{{{spec}}}", r"\hline", head, r"\hline", *rows, r"\hline", r"\end{tabular}", notes]
@@ -104,11 +105,16 @@ def title_of(result: "Pooled") -> tuple[str, ...]:
     )
 
 
-def notes_of(result: "Pooled") -> tuple[str, ...]:
-    """Everything besides the numbers, the most serious first."""
+def alerts_of(result: "Pooled") -> tuple[str, ...]:
+    """What a reader must know before the numbers: warnings, and whether the release supports the analysis."""
     notes = [f"{WARNING} {warning}" for warning in result.warnings]
     notes += [note for note in result.estimates.notes if note.startswith(WARNING)]
-    notes += _support_notes(result)
+    return (*notes, *_support_notes(result))
+
+
+def notes_of(result: "Pooled") -> tuple[str, ...]:
+    """Everything else besides the numbers, the most serious first."""
+    notes: list[str] = []
     notes += _by_message(FELL_BACK, result.fallbacks)
     notes += _by_message(CAREFUL, result.cautions)
     notes += [
@@ -124,13 +130,11 @@ def notes_of(result: "Pooled") -> tuple[str, ...]:
 
 def _support_notes(result: "Pooled") -> list[str]:
     if result.support is None:
-        return [
-            "Not checked whether the release supports this analysis: its measured marginals or formula are unknown."
-        ]
-    notes = [relation.sentence for relation in result.support.gaps]
+        return [UNKNOWN]
+    notes = list(result.support.sentences)
     if result.unsupported:
-        notes.insert(0, f"{UNSUPPORTED} describes an assumption of the release's model, not the data.")
-    elif notes:
+        notes.append(f"{UNSUPPORTED} marks terms that describe an assumption of the release's model, not the data.")
+    elif not result.support.supported:
         notes.append("Coefficients adjusted for such columns rest on that assumption in part.")
     return notes
 
@@ -166,8 +170,12 @@ def _aligned(row: tuple[str, ...], widths: list[int]) -> list[str]:
     ]
 
 
-def _bullets(result: "Pooled") -> list[str]:
-    return [f"· {note}" for note in notes_of(result)]
+def _bullets(notes: Sequence[str]) -> list[str]:
+    return [f"· {note}" for note in notes]
+
+
+def _html_list(notes: Sequence[str]) -> str:
+    return f"<ul>{''.join(f'<li>{escape(note)}</li>' for note in notes)}</ul>" if notes else ""
 
 
 def _html_cells(cells: Sequence[str]) -> str:

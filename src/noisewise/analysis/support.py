@@ -10,9 +10,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from itertools import combinations
+from typing import Any
 
-from noisewise.errors import AnalysisError
+from noisewise.errors import AnalysisError, WorkloadError
 from noisewise.workload import Marginal, marginals_for
+
+MOST_LISTED = 12
+"""Most sets of columns named in the verdict; of more only the number is told, and the gaps."""
+UNKNOWN = "Not checked whether the release supports this analysis: its measured marginals or formula are unknown."
 
 
 class Standing(Enum):
@@ -85,6 +90,17 @@ class Support:
         """The relations that were not measured."""
         return tuple(relation for relation in self.relations if not relation.supported)
 
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """The verdict in plain words: what was measured together, then every gap and what it means."""
+        measured = [" × ".join(relation.columns) for relation in self.relations if relation.supported]
+        count = f"{len(measured)} of {len(self.relations)} sets of columns that it relates"
+        listed = ", ".join(measured) if len(measured) <= MOST_LISTED else count
+        if not self.gaps:
+            return (f"Supported by the release. Measured together: {listed}.",)
+        head = f"Measured together: {listed}. Not so:" if measured else "Nothing that it relates was measured together:"
+        return (f"NOT fully supported by the release. {head}", *(relation.sentence for relation in self.gaps))
+
     def unsupported_terms(self, variables: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
         """The terms whose own columns, the outcome's included, were not measured together."""
         return tuple(
@@ -92,8 +108,7 @@ class Support:
         )
 
     def __str__(self) -> str:
-        head = "supported: everything it rests on was measured" if self.supported else "not fully supported"
-        return "\n".join([f"This analysis is {head}.", *(f"  {relation.sentence}" for relation in self.relations)])
+        return "\n  ".join(self.sentences)
 
 
 def check_support(formula: str, marginals: Iterable[Sequence[str]]) -> Support:
@@ -103,7 +118,11 @@ def check_support(formula: str, marginals: Iterable[Sequence[str]]) -> Support:
     triple. The same list, asked for before measuring, is `noisewise.workload.marginals_for(formula)`.
     """
     measured = tuple(tuple(marginal) for marginal in marginals)
-    relations = tuple(relation_of(needed, measured) for needed in marginals_for(formula))
+    try:
+        needed = marginals_for(formula)
+    except WorkloadError as error:
+        raise AnalysisError(str(error)) from None
+    relations = tuple(relation_of(columns, measured) for columns in needed)
     return Support(relations=relations, marginals=measured)
 
 
@@ -122,6 +141,22 @@ def relation_of(columns: Marginal, marginals: Sequence[Marginal]) -> Relation:
         return Relation(columns=columns, standing=Standing.UNCONNECTED)
     through = chains[0] if len(columns) == 2 and chains[0] is not None else ()
     return Relation(columns=columns, standing=Standing.CONNECTED, through=through)
+
+
+def support_of(
+    datasets: Any, rests_on: str, marginals: Sequence[Sequence[str]] | None, *, strict: bool = False
+) -> Support | None:
+    """The verdict where the measured marginals and the formula are known; with `strict` it must be good."""
+    measured = marginals if marginals is not None else getattr(datasets, "marginals", None)
+    support = check_support(rests_on, measured) if measured is not None and rests_on else None
+    if strict and support is None:
+        raise AnalysisError(
+            "strict needs to know which marginals were measured and which columns the analysis uses. "
+            "Give marginals=, and a formula to the estimator."
+        )
+    if strict and support is not None:
+        require_support(support)
+    return support
 
 
 def require_support(support: Support) -> None:

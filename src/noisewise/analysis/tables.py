@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import narwhals as nw
@@ -14,8 +15,13 @@ from noisewise.analysis.pooled import Pooled
 from noisewise.analysis.pooling import PoolingRule
 from noisewise.errors import AnalysisError, did_you_mean
 
-STD_ERROR = ("std_error", "std.error", "stderr", "se")
-"""Names under which the standard error is found, the first that is there."""
+NAMES = (
+    ("dataset", ".imp", "_mj", "imputation_", "_imputation_"),
+    ("term", "parm", "parameter"),
+    ("estimate",),
+    ("std_error", "std.error", "std. error", "stderr", "se"),
+)
+"""Names under which the four columns are found, in capitals or not: ours first, then those of R, Stata, SPSS, SAS."""
 
 
 def pool_table(
@@ -24,6 +30,7 @@ def pool_table(
     rule: PoolingRule | None = None,
     rows: int | None = None,
     original_rows: int | None = None,
+    datasets: int | None = None,
     max_left_out: float = 0.1,
     alpha: float = 0.05,
 ) -> Any:
@@ -31,9 +38,12 @@ def pool_table(
 
     The result has broom's column names (term, estimate, std.error, statistic, df, p.value, conf.low, conf.high) and
     what the pooling adds. Any data frame goes in, and the same kind comes out. `rows` and `original_rows` are those
-    of one synthetic dataset and of the confidential table; the fallback of the default rule needs them.
+    of one synthetic dataset and of the confidential table; the fallback of the default rule needs them. `datasets`
+    says how many were analysed, so that those without any result are counted.
     """
-    pooled = pool_results(table, rule=rule, rows=rows, original_rows=original_rows, max_left_out=max_left_out)
+    pooled = pool_results(
+        table, rule=rule, rows=rows, original_rows=original_rows, datasets=datasets, max_left_out=max_left_out
+    )
     tidy = nw.from_native(pa.Table.from_pandas(pooled.summary_frame(alpha), preserve_index=False), eager_only=True)
     backend = nw.from_native(table, eager_only=True).implementation
     return nw.from_dict(tidy.to_dict(as_series=False), backend=backend).to_native()
@@ -45,10 +55,11 @@ def pool_results(
     rule: PoolingRule | None = None,
     rows: int | None = None,
     original_rows: int | None = None,
+    datasets: int | None = None,
     max_left_out: float = 0.1,
 ) -> Pooled:
     """Pool a tidy table as `pool_table` does, and return the result as an object: without covariances."""
-    estimates = read_results(table)
+    estimates = _with_absent(read_results(table), datasets)
     if len(estimates.used) < 2:
         raise AnalysisError(
             "The table holds results of one dataset only. Pooling needs those of at least 2, better 100, told apart by "
@@ -75,6 +86,25 @@ def read_results(table: Any) -> Estimates:
     if (errors < 0).any():
         raise AnalysisError(f"Column {names['std_error']!r} has a negative value. Give standard errors, not estimates.")
     return _estimates(datasets, [str(term) for term in terms], numbers, positions, estimates, errors)
+
+
+def _with_absent(estimates: Estimates, datasets: int | None) -> Estimates:
+    """Count the datasets that have no row in the table."""
+    found = len(estimates.used)
+    absent = 0 if datasets is None else datasets - found
+    if absent < 0:
+        raise AnalysisError(
+            f"The table holds results of {found} datasets, more than the {datasets} there are said to be."
+        )
+    if absent == 0:
+        return estimates
+    return replace(
+        estimates,
+        values=np.pad(estimates.values, ((0, absent), (0, 0))),
+        covariances=np.pad(estimates.covariances, ((0, absent), (0, 0), (0, 0))),
+        used=np.pad(estimates.used, ((0, absent), (0, 0))),
+        left_out={**estimates.left_out, "the dataset is not in the table": absent},
+    )
 
 
 def _estimates(
@@ -106,16 +136,14 @@ def _estimates(
 
 def _columns(found: Sequence[str]) -> dict[str, str]:
     """The table's names for the four columns."""
-    names = {}
-    for wanted, accepted in {"dataset": ("dataset", ".imp"), "term": ("term",), "estimate": ("estimate",)}.items():
-        names[wanted] = _one_of(accepted, found)
-    return names | {"std_error": _one_of(STD_ERROR, found)}
+    return {accepted[0]: _one_of(accepted, found) for accepted in NAMES}
 
 
 def _one_of(accepted: Sequence[str], found: Sequence[str]) -> str:
+    by_lower_case = {name.lower(): name for name in reversed(found)}
     for name in accepted:
-        if name in found:
-            return name
+        if name in by_lower_case:
+            return by_lower_case[name]
     raise AnalysisError(
         f"The table has no column {accepted[0]!r}. {did_you_mean(accepted[0], found)} "
         "It needs dataset, term, estimate and std_error."

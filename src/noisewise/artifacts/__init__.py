@@ -5,7 +5,8 @@
     noisy_counts.parquet     every measured cell with its noise
     posterior.npz            draws of the parameters, plain arrays
     synthetic/dataset-000.parquet …
-    report.html              for people
+    certificate.json         whether intervals from the release cover, where that was rehearsed
+    report.html, report.json for people, and the same for programs
 
 Nothing is pickled. Content, not the moment or the machine, decides the bytes: two releases from the same noisy
 counts and seed are identical. Readers check names, sizes and shapes before they allocate.

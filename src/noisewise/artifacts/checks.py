@@ -45,6 +45,7 @@ def _contradictions(release: Release, manifest: Manifest) -> list[str]:
             datasets = release.datasets()
             if (len(datasets), datasets.rows) != (manifest.synthesis.datasets, manifest.synthesis.rows):
                 findings.append("The number or size of the synthetic datasets is not what the manifest says.")
+        release.certificate()
     except NoisewiseError as error:
         findings.append(str(error))
     return findings

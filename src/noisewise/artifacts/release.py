@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
+from pydantic import ValidationError
 
 from noisewise.archives import unpacked
 from noisewise.artifacts.contents import npz, read_table, read_theta
@@ -21,12 +22,16 @@ from noisewise.artifacts.manifest import (
     SynthesisRecord,
     read_manifest,
 )
+from noisewise.certificate import Certificate
 from noisewise.errors import ReleaseError
 from noisewise.noisy_counts import NoisyCounts
 from noisewise.posterior.result import Posterior, model_of
 from noisewise.progress import Progress, silent
 from noisewise.schema import Schema
 from noisewise.synthesis import DrawnDatasets, StoredDatasets, write_datasets
+
+CERTIFICATE = "certificate.json"
+REPORT = ("report.html", "report.json")
 
 
 class Release:
@@ -96,6 +101,20 @@ class Release:
             warnings=manifest.posterior.verdict.reasons if manifest.posterior else (),
         )
 
+    def certificate(self) -> Certificate | None:
+        """Read the coverage certificate; None if there is none."""
+        manifest = self.manifest()
+        if CERTIFICATE not in manifest.files:
+            return None
+        try:
+            certificate = Certificate.model_validate_json(self._content(manifest, CERTIFICATE))
+        except ValidationError:
+            raise ReleaseError(f"{CERTIFICATE} is not a certificate: edited. Get a fresh copy.") from None
+        made_for = (manifest.noisy_counts_hash, manifest.files.get("posterior.npz"))
+        if (certificate.noisy_counts_hash, certificate.posterior_hash) != made_for:
+            raise ReleaseError(f"{CERTIFICATE} belongs to another release or posterior. Run `noisewise certify` again.")
+        return certificate
+
     def _schema(self, manifest: Manifest) -> Schema:
         text = self._content(manifest, "schema.toml").decode("utf-8", "replace")
         return Schema.from_toml(text, source="schema.toml")
@@ -154,7 +173,7 @@ class Release:
     def write_posterior(self, posterior: Posterior) -> None:
         """Add a posterior, replacing one that is there together with what was drawn from it."""
         content = npz({"theta": posterior.theta})
-        manifest = self._withdraw(self.manifest(), ("posterior.npz", "synthetic/", "report.html"))
+        manifest = self._withdraw(self.manifest(), ("posterior.npz", "synthetic/", CERTIFICATE, *REPORT))
         write(self.folder / "posterior.npz", content)
         update = {
             "posterior": PosteriorRecord(record=posterior.record, verdict=posterior.verdict),
@@ -167,16 +186,25 @@ class Release:
         """Draw and add the synthetic datasets, replacing those that are there; all of them or none."""
         with folder_in_one_piece(self.folder / "synthetic") as folder:
             hashes = {f"synthetic/{path.name}": file_hash(path) for path in write_datasets(datasets, folder, progress)}
-            manifest = self._withdraw(self.manifest(), ("synthetic/", "report.html"))
+            manifest = self._withdraw(self.manifest(), ("synthetic/", *REPORT))
         record = SynthesisRecord(datasets=len(datasets), rows=datasets.rows, seed=datasets.seed)
         self._write_manifest(manifest.model_copy(update={"synthesis": record, "files": manifest.files | hashes}))
 
-    def write_report(self, html: str) -> Path:
-        """Add the report, replacing one that is there."""
-        manifest = self.manifest()
-        write(self.folder / "report.html", html.encode())
-        self._write_manifest(manifest.model_copy(update={"files": manifest.files | self._hashes("report.html")}))
+    def write_report(self, html: str, content: bytes = b"") -> Path:
+        """Add the report, replacing one that is there; `content` is the same as JSON. Returns the page's path."""
+        files = {"report.html": html.encode()} | ({"report.json": content} if content else {})
+        manifest = self._withdraw(self.manifest(), REPORT)
+        for name, written in files.items():
+            write(self.folder / name, written)
+        self._write_manifest(manifest.model_copy(update={"files": manifest.files | self._hashes(*files)}))
         return self.folder / "report.html"
+
+    def write_certificate(self, certificate: Certificate) -> Path:
+        """Attach a coverage certificate, replacing one that is there. Returns its path."""
+        manifest = self._withdraw(self.manifest(), (CERTIFICATE, *REPORT))
+        write(self.folder / CERTIFICATE, certificate.to_json())
+        self._write_manifest(manifest.model_copy(update={"files": manifest.files | self._hashes(CERTIFICATE)}))
+        return self.folder / CERTIFICATE
 
     def _hashes(self, *names: str) -> dict[str, str]:
         return {name: file_hash(self.folder / name) for name in names}
@@ -188,8 +216,9 @@ class Release:
             return manifest
         update: dict[str, Any] = {
             "files": {k: v for k, v in manifest.files.items() if k not in gone},
-            "synthesis": None,
         }
+        if any(name.startswith("synthetic/") for name in gone):
+            update["synthesis"] = None
         if "posterior.npz" in gone:
             update["posterior"] = None
         manifest = manifest.model_copy(update=update)

@@ -18,8 +18,9 @@ def pool_command(
     output: Annotated[Path | None, typer.Option("--output", "-o", help="CSV file to write; else it is shown.")] = None,
     release: Annotated[
         Path | None,
-        typer.Option("--release", help="The release (folder or zip) the datasets are from: gives the rows."),
+        typer.Option("--release", help="The release (folder or zip) the datasets are from: gives the three numbers."),
     ] = None,
+    datasets: Annotated[int | None, typer.Option(help="How many datasets were analysed.")] = None,
     rows: Annotated[int | None, typer.Option(help="Rows of one synthetic dataset.")] = None,
     original_rows: Annotated[int | None, typer.Option(help="Rows of the confidential table.")] = None,
     rule: Annotated[
@@ -35,13 +36,20 @@ def pool_command(
     from noisewise.analysis.tables import pool_results
 
     if release is not None:
-        datasets = read_release(release).datasets()
-        rows, original_rows = rows or datasets.rows, original_rows or datasets.original_rows
-    pooled = pool_results(_read(table), rule=_rule(rule), rows=rows, original_rows=original_rows)
+        released = read_release(release).datasets()
+        rows = released.rows if rows is None else rows
+        original_rows = released.original_rows if original_rows is None else original_rows
+        datasets = len(released) if datasets is None else datasets
+    pooled = pool_results(_read(table), rule=_rule(rule), rows=rows, original_rows=original_rows, datasets=datasets)
     if output is None:
         say(pooled.summary(alpha).as_text())
         return
-    csv.write_csv(pa.Table.from_pandas(pooled.summary_frame(alpha), preserve_index=False), output)
+    try:
+        csv.write_csv(pa.Table.from_pandas(pooled.summary_frame(alpha), preserve_index=False), output)
+    except OSError as error:
+        raise AnalysisError(
+            f"Cannot write {output}: {error.strerror or error}. Give a file in a folder that is there."
+        ) from None
     for note in pooled.notes:
         notices.print(note, markup=False)
     say(f"{len(pooled.terms)} terms pooled over {pooled.datasets} datasets into {output}.")
@@ -52,8 +60,12 @@ def _read(path: Path) -> pa.Table:
         if path.suffix.lower() == ".parquet":
             return parquet.read_table(path)
         return csv.read_csv(path, convert_options=csv.ConvertOptions(strings_can_be_null=True))
+    except FileNotFoundError:
+        raise AnalysisError(f"{path} does not exist. Give a CSV or Parquet file.") from None
     except (OSError, pa.ArrowException) as error:
-        raise AnalysisError(f"Cannot read {path}: {error}. Give a CSV or Parquet file.") from None
+        raise AnalysisError(
+            f"Cannot read {path}: {error}. Give a Parquet file, or CSV with commas between cells and points in numbers."
+        ) from None
 
 
 def _rule(name: str) -> Any:

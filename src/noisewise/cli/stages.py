@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from noisewise.artifacts import Release, damage, read_release
+from noisewise.artifacts import Release, read_release
 from noisewise.cli.accounts import spent_by
 from noisewise.cli.app import (
     AllowUntrusted,
@@ -17,7 +17,7 @@ from noisewise.cli.app import (
     say,
     shown_progress,
 )
-from noisewise.errors import AnalysisError, ReleaseError
+from noisewise.errors import AnalysisError
 from noisewise.posterior.result import Posterior
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def measure_command(
 @command("fit")
 def fit_command(
     release: ReleaseFolder,
-    method: Annotated[str, typer.Option(help="auto or laplace.")] = "auto",
+    method: Annotated[str, typer.Option(help="auto, nuts or laplace.")] = "auto",
     prior_stddev: Annotated[float, typer.Option(help="Standard deviation of the normal prior.")] = 10.0,
     cells: Annotated[str, typer.Option(help="all, or canonical as in the published experiments.")] = "all",
     seed: Annotated[int, typer.Option(help="Seed of the fit.")] = 0,
@@ -134,23 +134,6 @@ def report_command(release: ReleaseFolder, debug: Debug = False) -> None:
     with shown_progress() as progress:
         results = analyze_release(target, target.manifest().analyses, progress=progress)
     say(f"Report: {report(target, results)}")
-
-
-@command("verify")
-def verify_command(release: ReleaseFolder, debug: Debug = False) -> None:
-    """Check that a release is complete and unchanged, and say what it promises."""
-    from noisewise.reporting.content import promise
-
-    target = read_release(release)
-    findings = damage(target)
-    if findings:
-        raise ReleaseError("This release does not add up:\n" + "\n".join(f"  {finding}" for finding in findings))
-    manifest = target.manifest()
-    say(f"{release}: all {len(manifest.files)} files are as they were written.")
-    say(promise(manifest))
-    say(f"Not protected, because public: {', '.join(manifest.privacy.unprotected)}.")
-    if manifest.posterior is not None:
-        say(f"Posterior: {manifest.posterior.verdict.summary}")
 
 
 @command("run")

@@ -103,9 +103,9 @@ def _checked(
     for name, code in lowest.items():
         if code in (FORBIDDEN, OUTSIDE):
             raise DataError("missing-forbidden" if code == FORBIDDEN else "value-outside-schema", name)
-    if faults and groups[0].codes.max() > 0:
-        worst = faults[int(groups[0].codes.max()) - 1]
-        raise DataError(worst.code, worst.column)
+    if faults and groups[0].codes.any():
+        first = faults[int(groups[0].codes[groups[0].codes > 0].min()) - 1]
+        raise DataError(first.code, first.column)
     return ExactCounts(
         rows=rows, tables={marginal: _table(schema, marginal, found) for marginal, found in marginals.items()}
     )

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import reduce
+from operator import and_, or_
 from typing import Any
 
 from noisewise.schema import Box, Schema
@@ -15,14 +16,15 @@ class Fault:
     code: str
     """The code of the error."""
     column: str
-    """The column the error names."""
-    box: Box | None = None
-    """The combinations that cannot occur; None for a row whose unit is missing."""
+    """The column, or columns, that the error names."""
+    boxes: tuple[Box, ...] = ()
+    """The combinations that cannot occur; none for a row whose unit is missing."""
 
 
 def faults_of(schema: Schema, unit: str | None) -> list[Fault]:
     """What may be wrong, in an order that decides which fault of a row is told."""
-    broken = [Fault("rule-broken", schema.names[box[0][0]], box) for box in schema.impossible]
+    boxes = [(" × ".join(rule.columns), rule.boxes(schema)) for rule in schema.rules]
+    broken = [Fault("rule-broken", columns, found) for columns, found in boxes if found]
     return broken if unit is None else [*broken, Fault("missing-forbidden", unit)]
 
 
@@ -30,11 +32,11 @@ def fault_number(coded: Any, faults: list[Fault], position: Mapping[int, str]) -
     """The number of a row's first fault, counted from 1; 0 without any."""
     import ibis
 
-    conditions = [
-        coded["unit"].isnull()
-        if fault.box is None
-        else reduce(lambda a, b: a & b, [coded[position[column]].isin(codes) for column, codes in fault.box])
-        for fault in faults
-    ]
+    conditions = [_any_box(coded, fault, position) if fault.boxes else coded["unit"].isnull() for fault in faults]
     numbered = ((condition, ibis.literal(number + 1, "int32")) for number, condition in enumerate(conditions))
     return ibis.cases(*numbered, else_=ibis.literal(0, "int32"))
+
+
+def _any_box(coded: Any, fault: Fault, position: Mapping[int, str]) -> Any:
+    sides = ([coded[position[column]].isin(codes) for column, codes in box] for box in fault.boxes)
+    return reduce(or_, (reduce(and_, box) for box in sides))

@@ -98,7 +98,7 @@ class PrivacyLoss:
             raise BudgetError(f"delta is {delta}; it must lie between 0 and 1.")
         if self.delta(0.0) <= delta:
             return 0.0
-        return _smallest(lambda epsilon: self.delta(epsilon) <= delta, start=1.0, floor=0.0)
+        return smallest(lambda epsilon: self.delta(epsilon) <= delta, start=1.0, floor=0.0)
 
     @property
     def _is_exact(self) -> bool:
@@ -132,7 +132,7 @@ def calibrate(
 
     if PrivacyLoss(rounds=draws, max_rows_per_unit=max_rows_per_unit).delta(epsilon) > delta:
         raise BudgetError("Selection alone costs more than the whole budget. Give it a smaller share.")
-    return noise(_smallest(enough, start=max_rows_per_unit / min(shape), floor=MIN_STDDEV / max(shape)))
+    return noise(smallest(enough, start=max_rows_per_unit / min(shape), floor=MIN_STDDEV / max(shape)))
 
 
 def round_up(value: float) -> float:
@@ -249,7 +249,7 @@ def _bridge_delta(epsilon: float, loss: PrivacyLoss) -> float:
     return best
 
 
-def _smallest(enough: Callable[[float], bool], start: float, floor: float) -> float:
+def smallest(enough: Callable[[float], bool], start: float, floor: float) -> float:
     """The smallest multiple of 1e-6 above the floor that is enough, by doubling and halving."""
     if enough(floor):
         return floor

@@ -29,7 +29,7 @@ from noisewise.privacy.account import Account, account_of, refuse_overdraft, ref
 from noisewise.privacy.accounting import PrivacyLoss
 from noisewise.privacy.budget import Budget
 from noisewise.privacy.chain import Chain, Entry, opened
-from noisewise.schema import Schema
+from noisewise.schema import Numeric, Schema
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ class Ledger:
                 if counts is None:
                     counts = draw()
                     chain.keep(debit.number, [_block(m.values) for m in counts.measurements])
-                    chain.append(self.lineage, "measured", {"debit": debit.number, **_described(counts)})
+                    chain.append(self.lineage, "measured", {"debit": debit.number, **_described(counts, schema)})
         return counts
 
     def _debited(
@@ -166,10 +166,12 @@ def _fingerprint(question: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(question, sort_keys=True, ensure_ascii=True).encode()).hexdigest()
 
 
-def _described(counts: NoisyCounts) -> dict[str, Any]:
-    """Everything about noisy counts but the counts, which lie beside."""
+def _described(counts: NoisyCounts, schema: Schema) -> dict[str, Any]:
+    """Everything about noisy counts but the counts, which lie beside, and the schema, of which the user has a copy."""
+    bought = {column.name: counts.schema.column(column.name) for column in schema.to_be_bought}
     return {
         "hash": counts.hash,
+        "edges": {name: list(column.edges) for name, column in bought.items() if isinstance(column, Numeric)},
         "rows": counts.rows,
         "privacy": counts.privacy.model_dump(mode="json"),
         "measurements": [{"columns": list(m.marginal), "stddev": m.stddev} for m in counts.measurements],
@@ -186,6 +188,7 @@ def _stored(chain: Chain, debit: int, schema: Schema) -> NoisyCounts | None:
     if not answers:
         return None
     content, blocks = answers[0], chain.kept(debit)
+    schema = schema.with_edges({name: tuple(edges) for name, edges in content["edges"].items()})
     try:
         measurements = tuple(
             Measurement(

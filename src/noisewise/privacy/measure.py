@@ -6,11 +6,14 @@ from typing import Any
 from noisewise.confidential.counts import ExactCounts, count
 from noisewise.errors import DataError, SchemaError
 from noisewise.noisy_counts import Measurement, NoisyCounts
-from noisewise.privacy.accounting import PrivacyLoss, calibrate
+from noisewise.privacy.accounting import PrivacyLoss
+from noisewise.privacy.acts import MEASURE, SELECT, planned_acts
+from noisewise.privacy.allowance import Allowance
 from noisewise.privacy.budget import Budget
 from noisewise.privacy.ledger import Ledger
 from noisewise.privacy.noise import NoiseSource, OpenDPNoise
-from noisewise.privacy.statement import Act, loss_of, statement_of
+from noisewise.privacy.selection import Chances, Selection
+from noisewise.privacy.statement import loss_of, statement_of
 from noisewise.schema import Schema
 from noisewise.workload import Workload
 
@@ -22,6 +25,7 @@ def measure(
     budget: Budget,
     ledger: Ledger | None = None,
     *,
+    select: Selection | None = None,
     unit: str | None = None,
     max_rows_per_unit: int = 1,
 ) -> NoisyCounts:
@@ -32,13 +36,24 @@ def measure(
     by the content of one unit: one row, or with `max_rows_per_unit` the rows that share a value of the column
     `unit`. The number of rows is public. There is no seed: noise that can be drawn again can be subtracted.
 
+    With `select` (such as `Mst(share=0.1)`) further marginals are chosen from the table itself: that is a private act
+    too, has its own share of the budget, and its own line in the statement.
+
     With a `ledger` the cost is debited before anything is drawn, what passes the dataset's cap is refused, and the
     same question is answered once: asked again, it costs nothing and gives the same noisy counts. Without one, nobody
     adds up what several measurements tell about the same people: that is then the caller's part.
     """
     noise = OpenDPNoise()
     return measure_with_insecure_noise_for_tests(
-        data, schema, workload, budget, ledger, unit=unit, max_rows_per_unit=max_rows_per_unit, noise=noise
+        data,
+        schema,
+        workload,
+        budget,
+        ledger,
+        select=select,
+        unit=unit,
+        max_rows_per_unit=max_rows_per_unit,
+        noise=noise,
     )
 
 
@@ -49,6 +64,7 @@ def measure_with_insecure_noise_for_tests(
     budget: Budget,
     ledger: Ledger | None = None,
     *,
+    select: Selection | None = None,
     unit: str | None = None,
     max_rows_per_unit: int = 1,
     noise: NoiseSource,
@@ -57,19 +73,17 @@ def measure_with_insecure_noise_for_tests(
     refuse_unreviewed(schema)
     if max_rows_per_unit > 1 and unit is None:
         raise DataError("unit-column-missing")
-    exact = count(data, schema, workload.marginals, unit, max_rows_per_unit)
+    if select is not None and not select.choices(schema, workload.marginals):
+        select = None  # what is required ties everything together already
+    looked_at = () if select is None else (*select.one_way(schema), *select.candidates(schema, workload.marginals))
+    exact = count(data, schema, dict.fromkeys((*workload.marginals, *looked_at)), unit, max_rows_per_unit)
     settled = budget.resolved(exact.rows)
-    assert settled.delta is not None  # resolved
-    loss = PrivacyLoss(
-        stddevs=calibrate(settled.epsilon, settled.delta, [1.0] * len(workload.marginals), max_rows_per_unit),
-        max_rows_per_unit=max_rows_per_unit,
-    )
-    moves = f"replacing one unit moves at most {2 * max_rows_per_unit} counts of each"
-    acts = [Act(name="measure", loss=loss, detail=f"{len(loss.stddevs)} marginals; {moves}.")]
+    acts = planned_acts(schema, workload, settled, select, max_rows_per_unit)
     statement = statement_of(acts, settled, unit)  # refuses before anything is drawn
+    losses = {act.name: act.loss for act in acts}
 
     def draw() -> NoisyCounts:
-        measurements = _noisy(exact, workload, loss, noise)
+        measurements = _drawn(exact, schema, workload, select, losses, Allowance(loss_of(statement), noise))
         return NoisyCounts(schema=schema, rows=exact.rows, measurements=measurements, privacy=statement)
 
     if ledger is None:
@@ -78,6 +92,7 @@ def measure_with_insecure_noise_for_tests(
         "schema": schema.hash,
         "rows": exact.rows,
         "workload": asdict(workload),
+        "select": None if select is None else select.described(),
         "epsilon": settled.epsilon,
         "delta": settled.delta,
         "unit": unit,
@@ -95,14 +110,27 @@ def refuse_unreviewed(schema: Schema) -> None:
         )
 
 
-def _noisy(exact: ExactCounts, workload: Workload, loss: PrivacyLoss, noise: NoiseSource) -> tuple[Measurement, ...]:
-    """Add the noise, marginal by marginal; each is told how far neighbours lie apart and what it may cost."""
-    largest = loss.max_rows_per_unit
-    return tuple(
-        Measurement(
-            marginal=marginal,
-            values=noise.gaussian(exact.tables[marginal], stddev, 2 * largest**2, (largest / stddev) ** 2),
-            stddev=stddev,
-        )
-        for marginal, stddev in zip(workload.marginals, loss.stddevs, strict=True)
+def _drawn(
+    exact: ExactCounts,
+    schema: Schema,
+    workload: Workload,
+    select: Selection | None,
+    losses: dict[str, PrivacyLoss],
+    allowance: Allowance,
+) -> tuple[Measurement, ...]:
+    """Add the noise, act by act and marginal by marginal."""
+    stddevs = losses[MEASURE].stddevs
+    chances = Chances(
+        tables=exact.tables,
+        rows=exact.rows,
+        first=losses.get(SELECT, PrivacyLoss(max_rows_per_unit=losses[MEASURE].max_rows_per_unit)),
+        measuring=stddevs[len(workload.marginals) :],
+        noise=allowance,
     )
+    required = tuple(chances.measured(m, stddev) for m, stddev in zip(workload.marginals, stddevs, strict=False))
+    measurements = required
+    if select is not None:
+        chosen = select.choose(schema, required, chances)
+        measurements = (*chosen.kept, *required, *chosen.marginals)
+    allowance.refuse_leftovers()
+    return measurements

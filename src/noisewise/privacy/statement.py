@@ -11,6 +11,7 @@ from noisewise.errors import BudgetError
 from noisewise.noisy_counts import PrivacyStatement, PrivacyStep
 from noisewise.privacy.accounting import PrivacyLoss
 from noisewise.privacy.budget import Budget
+from noisewise.privacy.division import together
 
 ACCOUNTANT = "exact privacy loss of the discrete Gaussian, rounded up; proved upper bounds elsewhere"
 
@@ -25,6 +26,10 @@ class Act:
     """What it costs."""
     detail: str
     """One sentence for people."""
+    share: float = 1.0
+    """Its share of the budget, as a part of 1."""
+    kept: bool = True
+    """Whether the marginals it measures are among the release's measurements."""
 
     def step(self) -> PrivacyStep:
         """The act as a line of the statement."""
@@ -38,6 +43,8 @@ class Act:
             epsilon=pure,
             stddevs=self.loss.stddevs,
             rounds=self.loss.rounds,
+            share=self.share,
+            kept=self.kept,
             detail=self.detail,
         )
 
@@ -45,7 +52,7 @@ class Act:
 def statement_of(acts: Sequence[Act], settled: Budget, unit: str | None) -> PrivacyStatement:
     """The statement on a plan of acts under a settled budget; a plan that costs more is refused."""
     assert settled.delta is not None  # resolved
-    whole = composed([act.loss for act in acts])
+    whole = together([act.loss for act in acts])
     if whole.delta(settled.epsilon) > settled.delta:
         raise BudgetError(f"The noise would cost more than epsilon {settled.epsilon:g}. Nothing was drawn.")
     return PrivacyStatement(
@@ -62,16 +69,6 @@ def statement_of(acts: Sequence[Act], settled: Budget, unit: str | None) -> Priv
 def loss_of(statement: PrivacyStatement) -> PrivacyLoss:
     """What a statement's steps cost together, by their own numbers and not by what the statement claims."""
     rows = statement.max_rows_per_unit
-    return composed(
+    return together(
         [PrivacyLoss(stddevs=step.stddevs, rounds=step.rounds, max_rows_per_unit=rows) for step in statement.steps]
     )
-
-
-def composed(losses: Sequence[PrivacyLoss]) -> PrivacyLoss:
-    """All of them, one after the other, on the same table."""
-    if not losses:
-        raise BudgetError("A statement without a single private act says nothing. Name at least one.")
-    whole = losses[0]
-    for loss in losses[1:]:
-        whole = whole + loss
-    return whole

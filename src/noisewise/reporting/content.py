@@ -1,65 +1,56 @@
-"""What the report says: every figure and sentence, from public quantities only, ready to be laid out."""
+"""What the report says: every figure and sentence, from public quantities only, as plain values.
 
+The page is laid out from this and the JSON file is this. It holds no time, no path and nothing about the machine, so
+that the same release gives the same bytes.
+"""
+
+import json
+from collections.abc import Mapping
 from typing import Any
 
 from noisewise.analysis.pooled import Pooled
-from noisewise.artifacts import Manifest
+from noisewise.artifacts import Release
+from noisewise.reporting.fitness import posterior_content
+from noisewise.reporting.glossary import GLOSSARY
+from noisewise.reporting.headline import headline_content
+from noisewise.reporting.measurements import measured_content, measured_pairs
+from noisewise.reporting.results import result_content
+from noisewise.reporting.snippets import snippets
 
-_LEFT, _RIGHT, _ROW = 220, 620, 26
+FORMAT, VERSION = "noisewise-report", 1
 
 
-def report_content(manifest: Manifest, results: dict[str, Pooled]) -> dict[str, Any]:
+def report_content(release: Release, results: Mapping[str, Pooled]) -> dict[str, Any]:
     """Gather the report of a release; `results` are pooled analyses by title."""
-    verdict = manifest.posterior.verdict if manifest.posterior else None
+    manifest, noisy_counts = release.manifest(), release.noisy_counts()
+    posterior = release.posterior() if manifest.posterior is not None else None
+    measured = measured_content(noisy_counts, posterior)
+    analysed = [result_content(title, pooled) for title, pooled in results.items()]
+    certificate = release.certificate()
+    certified = None if certificate is None else certificate.model_dump(mode="json")
     return {
+        "format": FORMAT,
+        "version": VERSION,
         "table": manifest.table,
+        "rows": manifest.rows,
         "datasets": manifest.synthesis.datasets if manifest.synthesis else 0,
-        "promise": promise(manifest),
-        "unprotected": manifest.privacy.unprotected,
-        "trusted": bool(verdict and verdict.trusted),
-        "summary": verdict.summary if verdict else "There is no posterior yet.",
-        "reasons": verdict.reasons if verdict else (),
-        "marginals": [
-            {"columns": " × ".join(record.columns), "noise": f"{record.noise_stddev:,.4g}"}
-            for record in manifest.marginals
-        ],
-        "analyses": [_analysis(title, pooled) for title, pooled in results.items()],
-        "version": manifest.software["noisewise"],
+        "dataset_rows": manifest.synthesis.rows if manifest.synthesis else 0,
+        "headline": headline_content(manifest, measured["marginals"], analysed, certified),
+        "measurements": measured,
+        "posterior": posterior_content(posterior) if posterior is not None else None,
+        "results": analysed,
+        "certificate": certified,
+        "use": snippets(
+            noisy_counts.schema,
+            manifest.analyses,
+            measured_pairs(noisy_counts),
+            manifest.synthesis.rows if manifest.synthesis else manifest.rows,
+            manifest.rows,
+        ),
+        "glossary": [{"word": word, "meaning": meaning} for word, meaning in GLOSSARY],
     }
 
 
-def promise(manifest: Manifest) -> str:
-    """Say in plain words who is protected from what."""
-    privacy = manifest.privacy
-    return (
-        f"The unit of protection is {privacy.unit}. Replacing the content of any one of the {manifest.rows:,} rows by "
-        f"any other changes the probability of every possible release by a factor of at most e^{privacy.epsilon:g}, "
-        f"up to a probability of {privacy.delta:.3g} (ε = {privacy.epsilon:g}, δ = {privacy.delta:.3g}; "
-        f"ρ = {privacy.rho:.4g})."
-    )
-
-
-def _analysis(title: str, pooled: Pooled) -> dict[str, Any]:
-    frame = pooled.summary_frame()
-    low, high = min(0.0, float(frame["conf.low"].min())), max(0.0, float(frame["conf.high"].max()))
-    scale = (_RIGHT - _LEFT) / ((high - low) or 1.0)
-
-    def x(value: float) -> float:
-        return round(_LEFT + (value - low) * scale, 1)
-
-    rows = [
-        {
-            "term": row["term"],
-            "short": row["term"] if len(row["term"]) <= 30 else row["term"][:29] + "…",
-            "estimate": f"{row['estimate']:.4g}",
-            "stderr": f"{row['std.error']:.3g}",
-            "interval": f"{row['conf.low']:.4g} to {row['conf.high']:.4g}",
-            "p": "< 0.001" if row["p.value"] < 0.001 else f"{row['p.value']:.3f}",
-            "x": x(row["estimate"]),
-            "x1": x(row["conf.low"]),
-            "x2": x(row["conf.high"]),
-            "y": _ROW * i + _ROW / 2,
-        }
-        for i, row in frame.iterrows()
-    ]
-    return {"title": title, "rows": rows, "height": _ROW * len(rows), "zero": x(0.0), "notes": pooled.notes}
+def as_json(content: Mapping[str, Any]) -> bytes:
+    """The content as a file: equal contents give equal bytes."""
+    return (json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()

@@ -1,18 +1,20 @@
-"""`report`: one page for people about a release, written into it."""
+"""`report`: one page for people about a release, and its content as JSON, written into it."""
 
 from collections.abc import Mapping
 from pathlib import Path
 
 from noisewise.analysis.pooled import Pooled
 from noisewise.artifacts import Release
-from noisewise.reporting.content import report_content
+from noisewise.reporting.content import as_json, report_content
 from noisewise.reporting.html import render
 
 
 def report(release: Release, results: Mapping[str, Pooled] | None = None) -> Path:
     """Write the release's report: one self-contained HTML page; `results` are pooled analyses by title.
 
-    The page says what is promised to whom, whether the posterior may be used, what was measured with how much
-    noise, and the intervals of the analyses given. Returns its path.
+    The page says what is promised to whom, whether the release is fit for use and for what, what was measured with
+    how much noise, how the posterior was checked, and the intervals of the analyses given; report.json holds the
+    same. The same release gives the same bytes. Returns the page's path.
     """
-    return release.write_report(render(report_content(release.manifest(), dict(results or {}))))
+    content = report_content(release, results or {})
+    return release.write_report(render(content), as_json(content))

@@ -8,6 +8,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from noisewise.errors import StudyError, did_you_mean
 from noisewise.privacy.ledger import Ledger, lineage_of
+from noisewise.privacy.selection import Selection
 from noisewise.schema import Schema
 from noisewise.study.sections import (
     AnalysisSection,
@@ -71,8 +72,15 @@ class Study(Section):
         for formula in intended:
             for column in sorted({column for marginal in marginals_for(formula) for column in marginal}):
                 schema.index(column)
-        named = self.workload.marginals or self.workload.analyses
-        return Workload.of(schema, self.workload.marginals, self.workload.analyses if named else intended)
+        section = self.workload
+        analyses = section.analyses if section.marginals or section.analyses else intended
+        if section.select is not None and not (section.marginals or analyses):
+            return Workload(marginals=())
+        return Workload.of(schema, section.marginals, analyses, section.weights)
+
+    def selection(self) -> Selection | None:
+        """How further marginals are chosen; None if what the workload names is all."""
+        return None if self.workload.select is None else self.workload.select.chosen_selection
 
     def reading(self, source: str | None) -> "Study":
         """The same study on another source, whose relative path starts in the current folder; None changes nothing."""
@@ -80,7 +88,7 @@ class Study(Section):
             return self
         absolute = source if "://" in source else str(Path(source).resolve())
         try:
-            return self.model_copy(update={"data": DataSection(source=absolute)})
+            return self.model_copy(update={"data": DataSection(source=absolute, rows=self.data.rows)})
         except ValidationError as error:
             raise StudyError(said(error.errors()[0])) from None
 

@@ -9,10 +9,14 @@ from noisewise.confidential.addresses import holds_secret
 from noisewise.errors import DataError, StudyError, did_you_mean
 from noisewise.posterior.fit import Method
 from noisewise.posterior.laplace import Laplace
+from noisewise.posterior.nuts import Nuts
+from noisewise.privacy.selection import Selection
+from noisewise.privacy.selections import selection
 
 FIT_METHODS: dict[str, type[Method] | None] = {
     "auto": None,  # `fit` chooses
     "laplace": Laplace,
+    "nuts": Nuts,
 }
 """The methods of fitting by the names that files and commands use. A new method is one line here."""
 
@@ -29,6 +33,9 @@ class DataSection(Section):
     source: str
     """A .csv or .parquet file, or "file.duckdb::table", relative to the study file; or a table on a server, such as
     "postgres://user@host/database::table"."""
+
+    rows: int | None = Field(default=None, ge=2)
+    """The public number of rows, for planning; measuring counts them."""
 
     @field_validator("source")
     @classmethod
@@ -78,6 +85,26 @@ class PrivacySection(Section):
     """What all measurements of the lineage together may cost; registered with the first of them, for good."""
 
 
+class SelectSection(Section):
+    """The table `select` of the section [workload]."""
+
+    method: str
+    """How marginals are chosen: one of `SELECTIONS`."""
+    share: float = 0.1
+    """Its own share of the budget."""
+    max_cells: int | None = None
+    """Largest model to be made, in clique cells."""
+    columns: tuple[str, ...] | None = None
+    """The columns to tie together; by default all."""
+    rounds: int | None = None
+    """How many marginals to choose, where the method lets one say."""
+
+    @property
+    def chosen_selection(self) -> Selection:
+        """The selection as an object."""
+        return selection(**self.model_dump(exclude_none=True))
+
+
 class WorkloadSection(Section):
     """The section [workload]."""
 
@@ -85,6 +112,10 @@ class WorkloadSection(Section):
     """The marginals to measure."""
     analyses: tuple[str, ...] = ()
     """Formulas whose marginals are added."""
+    weights: tuple[float, ...] = ()
+    """How the budget is divided: one number for each of `marginals`. Weight 4 halves the noise of weight 1."""
+    select: SelectSection | None = None
+    """How further marginals are chosen privately, such as { method = "mst", share = 0.1 }."""
 
 
 class PosteriorSection(Section):

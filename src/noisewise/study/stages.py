@@ -67,6 +67,7 @@ def measured(study: Study, ledger: Ledger | None) -> NoisyCounts:
         study.load_workload(schema),
         Budget(epsilon=privacy.epsilon, delta=privacy.delta),
         ledger,
+        select=study.selection(),
         unit=privacy.unit,
         max_rows_per_unit=privacy.max_rows_per_unit,
     )
@@ -137,8 +138,9 @@ def run_study(
 def _refuse_other_study(study: Study, noisy_counts: NoisyCounts) -> None:
     """Going on with another study's noisy counts would answer other questions than the file asks."""
     schema = study.load_schema()
-    same = schema.hash == noisy_counts.schema.hash and study.load_workload(schema).marginals == noisy_counts.marginals
-    if not same:
+    wanted, there = study.load_workload(schema).marginals, noisy_counts.marginals
+    same = wanted == there if study.selection() is None else set(wanted) <= set(there)
+    if not schema.became(noisy_counts.schema) or not same:
         raise StudyError(
             "The release that is there was measured with another schema or other marginals than this study asks for. "
             "Give another folder with --release, or correct the study."

@@ -1,0 +1,53 @@
+"""Which private acts a measurement consists of and what each costs: from public facts alone, before anything is drawn.
+
+`plan` shows it to those who sign it off, and `measure` does it.
+"""
+
+from noisewise.errors import BudgetError
+from noisewise.privacy.budget import Budget
+from noisewise.privacy.division import Part, divide
+from noisewise.privacy.selection import Selection
+from noisewise.privacy.statement import Act
+from noisewise.schema import Schema
+from noisewise.workload import Workload
+
+MEASURE = "measure"
+SELECT = "select"
+
+
+def planned_acts(
+    schema: Schema, workload: Workload, settled: Budget, select: Selection | None = None, max_rows_per_unit: int = 1
+) -> tuple[Act, ...]:
+    """The private acts in order, with the whole budget divided over them; `settled` must have its delta."""
+    assert settled.delta is not None  # resolved
+    chosen = 0 if select is None else select.choices(schema, workload.marginals)
+    weights = (*workload.weighted, *(1.0,) * chosen)
+    if not weights:
+        raise BudgetError("There is nothing to measure. Name a marginal, an analysis, or a selection.")
+    parts = {MEASURE: Part(share=1.0, weights=weights)}
+    if select is not None and chosen:
+        ways = (1.0,) * len(select.one_way(schema))
+        parts = {
+            SELECT: Part(share=select.share, weights=ways, rounds=chosen),
+            MEASURE: Part(share=1 - select.share, weights=weights),
+        }
+    losses = divide(settled.epsilon, settled.delta, list(parts.values()), max_rows_per_unit)
+    details = {MEASURE: _measuring(len(weights), chosen, max_rows_per_unit), SELECT: ""}
+    if select is not None:
+        details[SELECT] = _selecting(select, schema, chosen)
+    return tuple(
+        Act(name=name, loss=loss, share=part.share, detail=details[name])
+        for (name, part), loss in zip(parts.items(), losses, strict=True)
+    )
+
+
+def _measuring(marginals: int, chosen: int, rows: int) -> str:
+    found = f", {chosen} of them chosen by selection" if chosen else ""
+    return f"{marginals} marginals{found}; replacing one unit moves at most {2 * rows} counts of each."
+
+
+def _selecting(select: Selection, schema: Schema, chosen: int) -> str:
+    return (
+        f"{select.name}: {len(select.one_way(schema))} one-way marginals, which enter the posterior too, and {chosen} "
+        "choices by the exponential mechanism."
+    )
