@@ -1,8 +1,10 @@
 """Spark, in a session and through Spark Connect. All of it is here, because starting Spark takes longest."""
 
 import traceback
+from dataclasses import replace
 
 import ibis
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -11,9 +13,12 @@ from conftest import absent
 from engines.agreement import codes_in, differences
 from engines.generated import MARGINALS, SCHEMA, agrees, table
 from engines.odd_values import odd_table
+from noisewise import Custom, RidgeBootstrap, analyze, glm, means, on_spark, synthesize
 from noisewise.confidential.counts import count
-from noisewise.errors import DataError
+from noisewise.errors import DataError, ReleaseError
 from noisewise.schema import Schema
+from noisewise.synthesis import write_partitions
+from small_release import posterior_by_hand
 from spark_session import java_is_there, running_spark
 
 pytestmark = [
@@ -90,3 +95,50 @@ def test_what_goes_wrong_is_a_code(spark, file, tmp_path):
 
 def test_odd_values_through_spark_connect(spark, odd_file):
     assert differences(codes_in(f"{spark.connect}/::{odd_file}")) == []
+
+
+def tree(folder):
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.fixture(scope="module")
+def remote(spark):
+    from pyspark.sql.connect.session import SparkSession as RemoteSession
+
+    session = RemoteSession.builder.remote(spark.connect).create()
+    yield session
+    session.stop()
+
+
+def test_datasets_written_by_spark_are_those_of_one_machine(spark, remote, tmp_path):
+    whole = replace(synthesize(posterior_by_hand(), 2, rows=700, seed=8), partition_rows=300)
+    write_partitions(whole, tmp_path / "here")
+    for number, session in enumerate((spark.session, remote)):
+        stored = on_spark(whole, session).write(tmp_path / str(number))
+        assert tree(tmp_path / str(number)) == tree(tmp_path / "here")
+        assert stored[1].equals(whole[1])
+    frame = spark.session.read.parquet(str(tmp_path / "0"))
+    assert {tuple(row) for row in frame.groupBy("dataset").count().collect()} == {(0, 700), (1, 700)}
+
+
+def test_analyses_mapped_over_datasets_give_what_one_machine_gives(spark, remote):
+    whole = synthesize(posterior_by_hand(), 3, rows=2000, seed=8)
+    ridge = glm("smoker ~ ward + age", family="binomial", remedy=RidgeBootstrap(resamples=5))
+    for session, estimator in ((spark.session, ridge), (remote, means("age")), (remote, Custom(mean_age))):
+        there, here = (analyze(datasets, estimator) for datasets in (on_spark(whole, session), whole))
+        assert there.params.equals(here.params)
+        assert there.bse.equals(here.bse)
+
+
+def test_our_errors_come_back_from_the_workers_as_they_are(spark):
+    with pytest.raises(ReleaseError, match="not there"):
+        on_spark(synthesize(posterior_by_hand(), 2, rows=10), spark.session).map(missing)
+
+
+def missing(table, number):
+    raise ReleaseError("not there")
+
+
+def mean_age(table):
+    ages = np.asarray(table["age"])
+    return float(ages.mean()), float(ages.var() / len(ages))
