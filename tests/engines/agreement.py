@@ -3,7 +3,7 @@
 from engines.odd_values import CASES, odd_table
 from noisewise.confidential.codes import level_codes
 from noisewise.confidential.sources import opened
-from oracles.level_codes import level
+from oracles.plain_levels import level
 
 
 def codes_in(data) -> dict[int, list[int]]:

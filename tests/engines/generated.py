@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from noisewise.schema import Boolean, Categorical, Date, Datetime, Numeric, Rule, Schema
-from oracles.level_codes import level
+from oracles.plain_levels import level
 
 SCHEMA = Schema(
     column=(

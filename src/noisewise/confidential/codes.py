@@ -9,8 +9,11 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from noisewise.confidential.moments import period_of
 from noisewise.confidential.readings import reading_name, with_readings
+from noisewise.confidential.source import Source
 from noisewise.schema import Boolean, Categorical, Column, Date, Datetime, Numeric, QuantileNumeric
 
 OUTSIDE = -1
@@ -31,6 +34,13 @@ def level_codes(table: Any, columns: Mapping[str, Column], keep: Sequence[str] =
     read = read.mutate(**{reading_name(name): period for name, period in periods.items()})
     codes = {name: _level_code(column, read[name], read[reading_name(name)]) for name, column in ready.items()}
     return read.select(**codes, **{name: read[name] for name in keep})
+
+
+def rows_of_codes(source: Source, columns: Sequence[Column]) -> np.ndarray:
+    """The level codes of all rows, one column per column. For public tables: of others no row leaves the engine."""
+    named = {f"v{i}": column for i, column in enumerate(columns)}
+    values = source.table.select(**{name: source.column(column.name) for name, column in named.items()})
+    return source.run(source.backend.compile(level_codes(values, named)))
 
 
 def _level_code(column: Column, value: Any, reading: Any) -> Any:

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Integer
 
-from noisewise.confidential.codes import FORBIDDEN, level_codes
+from noisewise.confidential.codes import FORBIDDEN, rows_of_codes
 from noisewise.confidential.sources import opened
 from noisewise.errors import StudyError
 from noisewise.schema import Schema
@@ -21,9 +21,7 @@ def public_sample(path: str | Path, schema: Schema) -> tuple[Integer[np.ndarray,
     """
     fine = schema.on_grids
     with opened(path) as source:
-        values = source.table.select(**{f"v{i}": source.column(name) for i, name in enumerate(fine.names)})
-        codes = level_codes(values, {f"v{i}": column for i, column in enumerate(fine.columns)})
-        levels = source.run(source.backend.compile(codes))
+        levels = rows_of_codes(source, fine.columns)
     _refuse_misfits(levels, schema, str(path))
     inside = (levels >= 0).all(1)
     for box in schema.impossible:
