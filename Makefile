@@ -38,7 +38,7 @@ demo: setup  ## Run the built-in example through every stage (about half a minut
 	$(BIN)/noisewise demo --replace
 
 test: setup  ## Run the tests
-	$(BIN)/python -m pytest --numprocesses $(JOBS)
+	$(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadgroup
 
 test-slow: setup  ## Run the long statistical suites (hours)
 	$(BIN)/python -m pytest -m slow --numprocesses $(JOBS)
