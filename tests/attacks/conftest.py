@@ -3,5 +3,5 @@
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
-sys.path.insert(0, str(Path(__file__).parent.parent / "privacy"))
+for folder in ("attacks", "privacy", "analysis", "cli"):
+    sys.path.insert(0, str(Path(__file__).parent.parent / folder))

@@ -201,7 +201,7 @@ def main():
     if action == "random":
         results = random_kills(folder, times, seed=int(time.time()))
     elif action == "points":
-        kills = [[{"prepare": lambda p=point: killed_at(p)}] * 2 for point in POINTS]
+        kills = [[{"prepare": lambda p=point: killed_at(p)}] for point in POINTS]
         results = [life(folder / str(n), n, kill) for n, kill in enumerate(kills)]
     elif action == "disk":
         limits = range(0, 40_000, 40_000 // times)

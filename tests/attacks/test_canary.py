@@ -10,6 +10,7 @@ import tempfile
 import traceback
 import warnings
 from contextlib import redirect_stderr, redirect_stdout
+from importlib import import_module
 
 import pyarrow as pa
 import pyarrow.csv
@@ -68,8 +69,8 @@ FAILURES = [
     ("noisewise.confidential.counts", "_coded"),
     ("noisewise.confidential.files", "_engine"),
     ("noisewise.confidential.files", "_open_view"),
-    ("opendp.prelude.m", "make_gaussian"),
-    ("opendp.prelude.m", "make_noisy_max"),
+    ("opendp.measurements", "make_gaussian"),
+    ("opendp.measurements", "make_noisy_max"),
 ]
 """Functions beside records that may fail with whatever they have in hand."""
 
@@ -120,35 +121,34 @@ def leaks(folder, seed, monkeypatch):
     said, raised = io.StringIO(), ""
     handler = logging.StreamHandler(said)
     logging.getLogger().addHandler(handler)
-    with monkeypatch.context() as patch, redirect_stdout(said), redirect_stderr(said):
+    with (
+        monkeypatch.context() as patch,
+        redirect_stdout(said),
+        redirect_stderr(said),
+        warnings.catch_warnings(record=True) as warned,
+    ):
+        warnings.simplefilter("always")
         patch.setattr(tempfile, "tempdir", str(folder))
         if way >= 0.6:
             home, name = stream.choice(FAILURES)
-            __import__(home)
-            module = sys.modules[home]
+            module = import_module(home)
             patch.setattr(module, name, failing(getattr(module, name), stream))
         try:
             measure_here(folder)
         except NoisewiseError as error:
             raised = whole_chain(error)
     logging.getLogger().removeHandler(handler)
+    said.write(" ".join(str(warning.message) for warning in warned))
     written = {name: content for name, content in every_byte(folder).items() if name not in before}
     places = [name for name, content in written.items() if TOKEN.encode() in content or TOKEN in name]
     return places + ["said"] * (TOKEN in said.getvalue()) + ["raised"] * (TOKEN in raised), bool(raised)
 
 
-@pytest.fixture(autouse=True)
-def _quiet():
-    with warnings.catch_warnings():
-        warnings.simplefilter("always")  # a warning that is shown is said, and is then found
-        yield
-
-
 def test_no_failure_gives_a_value_away(tmp_path, monkeypatch):
-    results = [leaks(tmp_path / str(seed), seed, monkeypatch) for seed in range(24)]
+    results = [leaks(tmp_path / str(seed), seed, monkeypatch) for seed in range(10)]
 
     assert [where for where, _ in results if where] == []
-    assert sum(raised for _, raised in results) >= 12  # most of them did fail
+    assert sum(raised for _, raised in results) >= 5  # most of them did fail
 
 
 @pytest.mark.slow
@@ -163,12 +163,12 @@ def test_two_hundred_failures_give_no_value_away(tmp_path, monkeypatch, capsys):
 
 def test_the_test_finds_an_error_that_is_passed_on(tmp_path, monkeypatch):
     for module in ("counts", "files", "sources"):
-        home = __import__(f"noisewise.confidential.{module}", fromlist=[module])
+        home = import_module(f"noisewise.confidential.{module}")
         if hasattr(home, "withheld"):
             monkeypatch.setattr(home, "withheld", passed_on)
-    found = [leaks(tmp_path / str(seed), seed, monkeypatch)[0] for seed in range(24)]
+    found = [leaks(tmp_path / str(seed), seed, monkeypatch)[0] for seed in range(8)]
 
-    assert sum("raised" in where for where in found) >= 3
+    assert sum("raised" in where for where in found) >= 2
 
 
 def passed_on(work, code, column=None):
