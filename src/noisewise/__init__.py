@@ -49,10 +49,13 @@ if TYPE_CHECKING:
     from noisewise.artifacts import Release, read_release
     from noisewise.errors import NoisewiseError
     from noisewise.noisy_counts import NoisyCounts
+    from noisewise.planning import plan
     from noisewise.posterior.fit import fit
     from noisewise.posterior.laplace import Laplace
+    from noisewise.posterior.nuts import Nuts
     from noisewise.posterior.problem import NormalPrior
     from noisewise.posterior.result import Posterior
+    from noisewise.privacy.adaptive import Adaptive
     from noisewise.privacy.budget import Budget
     from noisewise.privacy.ledger import Ledger
     from noisewise.privacy.measure import measure
@@ -98,10 +101,13 @@ _HOMES = {
     "noisewise.artifacts": ("Release", "read_release"),
     "noisewise.errors": ("NoisewiseError",),
     "noisewise.noisy_counts": ("NoisyCounts",),
+    "noisewise.planning": ("plan",),
     "noisewise.posterior.fit": ("fit",),
     "noisewise.posterior.laplace": ("Laplace",),
+    "noisewise.posterior.nuts": ("Nuts",),
     "noisewise.posterior.problem": ("NormalPrior",),
     "noisewise.posterior.result": ("Posterior",),
+    "noisewise.privacy.adaptive": ("Adaptive",),
     "noisewise.privacy.budget": ("Budget",),
     "noisewise.privacy.ledger": ("Ledger",),
     "noisewise.privacy.measure": ("measure",),
@@ -115,6 +121,7 @@ _HOMES = {
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
+    "Adaptive",
     "Bootstrap",
     "Budget",
     "Custom",
@@ -129,6 +136,7 @@ __all__ = [
     "NoisewiseError",
     "NoisyCounts",
     "NormalPrior",
+    "Nuts",
     "Pooled",
     "Posterior",
     "PosteriorMixture",
@@ -154,6 +162,7 @@ __all__ = [
     "multinomial_logit",
     "ols",
     "ordered_logit",
+    "plan",
     "poisson",
     "pool",
     "pool_table",

@@ -9,12 +9,14 @@ from noisewise.confidential.addresses import holds_secret
 from noisewise.errors import DataError, StudyError, did_you_mean
 from noisewise.posterior.fit import Method
 from noisewise.posterior.laplace import Laplace
+from noisewise.posterior.nuts import Nuts
 from noisewise.privacy.selection import Selection
 from noisewise.privacy.selections import selection
 
 FIT_METHODS: dict[str, type[Method] | None] = {
     "auto": None,  # `fit` chooses
     "laplace": Laplace,
+    "nuts": Nuts,
 }
 """The methods of fitting by the names that files and commands use. A new method is one line here."""
 
@@ -31,6 +33,9 @@ class DataSection(Section):
     source: str
     """A .csv or .parquet file, or "file.duckdb::table", relative to the study file; or a table on a server, such as
     "postgres://user@host/database::table"."""
+
+    rows: int | None = Field(default=None, ge=2)
+    """The public number of rows, for planning; measuring counts them."""
 
     @field_validator("source")
     @classmethod
