@@ -74,7 +74,7 @@ class Adaptive(Selection):
         for number, stddev in enumerate(chances.measuring):
             known = (*kept, *required, *found)
             tied = tuple(m.marginal for m in known)
-            expected = _expected(schema, known, chances.rows)
+            expected = _expected(chances.schema, known, chances.rows)
 
             def error(marginal: Marginal, expected: "_Expected" = expected, stddev: float = stddev) -> int:
                 table = expected.counts(marginal)
