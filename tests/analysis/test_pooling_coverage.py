@@ -14,7 +14,8 @@ from noisewise.analysis.estimates import Estimates
 from noisewise.analysis.joint_tests import DirectWald, ReiterWald
 from noisewise.analysis.likelihood_ratio import g_square_test
 from noisewise.analysis.mixtures import FewDatasets
-from noisewise.analysis.pooling import FullySynthetic, FullySyntheticNormal, MissingDataRule, PartiallySynthetic
+from noisewise.analysis.other_data import MissingDataRule, PartiallySynthetic
+from noisewise.analysis.pooling import FullySynthetic, FullySyntheticNormal
 
 LOW, HIGH = 0.926, 0.971
 REPEATS = 1000
