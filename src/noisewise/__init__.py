@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     from noisewise.reporting.report import report
     from noisewise.schema import Schema
     from noisewise.study import Study
-    from noisewise.synthesis import SyntheticDatasets, synthesize
+    from noisewise.synthesis import SyntheticDatasets, on_spark, synthesize
     from noisewise.workload import Workload
 
 _HOMES = {
@@ -115,7 +115,7 @@ _HOMES = {
     "noisewise.reporting.report": ("report",),
     "noisewise.schema": ("Schema",),
     "noisewise.study": ("Study",),
-    "noisewise.synthesis": ("SyntheticDatasets", "synthesize"),
+    "noisewise.synthesis": ("SyntheticDatasets", "on_spark", "synthesize"),
     "noisewise.workload": ("Workload",),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
@@ -161,6 +161,7 @@ __all__ = [
     "measure",
     "multinomial_logit",
     "ols",
+    "on_spark",
     "ordered_logit",
     "plan",
     "poisson",

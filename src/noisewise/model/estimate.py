@@ -14,7 +14,7 @@ from jaxtyping import Integer
 from noisewise.model.junction_tree import Columns
 from noisewise.model.masks import FORBIDDEN, Box
 from noisewise.model.maxent import MaxEnt
-from noisewise.model.sampling import draw_given
+from noisewise.model.sampling import RowSampler
 
 STEPS = 200
 _ENOUGH = 1e-7  # relative decrease of the loss below which more steps change nothing of interest
@@ -86,7 +86,7 @@ class PointEstimate:
 
     def draw(self, rows: int, seed: int) -> Integer[np.ndarray, "rows columns"]:
         """Independent rows from the estimate."""
-        return draw_given(self.model.tree, self.conditionals, rows, np.random.Generator(np.random.PCG64(seed)))
+        return RowSampler(self.model.tree, self.conditionals).draw(rows, np.random.Generator(np.random.PCG64(seed)))
 
 
 def _summed(table: np.ndarray, clique: Columns, columns: Columns) -> np.ndarray:
