@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from noisewise.posterior.nuts import Nuts
     from noisewise.posterior.problem import NormalPrior
     from noisewise.posterior.result import Posterior
+    from noisewise.privacy.adaptive import Adaptive
     from noisewise.privacy.budget import Budget
     from noisewise.privacy.ledger import Ledger
     from noisewise.privacy.measure import measure
@@ -106,6 +107,7 @@ _HOMES = {
     "noisewise.posterior.nuts": ("Nuts",),
     "noisewise.posterior.problem": ("NormalPrior",),
     "noisewise.posterior.result": ("Posterior",),
+    "noisewise.privacy.adaptive": ("Adaptive",),
     "noisewise.privacy.budget": ("Budget",),
     "noisewise.privacy.ledger": ("Ledger",),
     "noisewise.privacy.measure": ("measure",),
@@ -119,6 +121,7 @@ _HOMES = {
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
+    "Adaptive",
     "Bootstrap",
     "Budget",
     "Custom",
