@@ -9,12 +9,8 @@ import pytest
 from scipy import stats
 
 from noisewise.analysis.mixtures import FewDatasets, PosteriorMixture
-from noisewise.analysis.pooling import (
-    FullySynthetic,
-    FullySyntheticNormal,
-    MissingDataRule,
-    PartiallySynthetic,
-)
+from noisewise.analysis.other_data import MissingDataRule, PartiallySynthetic
+from noisewise.analysis.pooling import FullySynthetic, FullySyntheticNormal
 from noisewise.errors import AnalysisError
 
 ESTIMATES = np.array([1.0, 2.0, 3.0, 6.0])

@@ -29,8 +29,10 @@ Column = Categorical | Boolean | Numeric | QuantileNumeric | Date | Datetime
 def _kind(column: Any) -> str | None:
     """Which kind of column this is: its `type`, except that a number whose edges are bought is a kind of its own."""
     known = column if isinstance(column, dict) else {key: getattr(column, key, None) for key in ("type", "edges")}
-    kind: str | None = known.get("type")
-    return "quantiles" if kind == "numeric" and known.get("edges") == "quantiles" else kind
+    kind = known.get("type")
+    if kind == "numeric" and known.get("edges") == "quantiles":
+        return "quantiles"
+    return kind if isinstance(kind, str) else None
 
 
 _AnyColumn = Annotated[
@@ -179,6 +181,12 @@ class Schema(BaseModel):
             else column
             for column in self.columns
         )
+        return Schema(name=self.name, origin=self.origin, column=columns, rule=self.rules)
+
+    @property
+    def on_grids(self) -> "Schema":
+        """The same schema with every column whose edges are yet to be bought in the cells of its grid."""
+        columns = tuple(c.on_grid if isinstance(c, QuantileNumeric) else c for c in self.columns)
         return Schema(name=self.name, origin=self.origin, column=columns, rule=self.rules)
 
     def became(self, other: "Schema") -> bool:
