@@ -75,7 +75,8 @@ release.write_posterior(posterior)
 n = posterior.verdict.numbers
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 print(f"trusted {{posterior.verdict.trusted}}, R-hat {{n['rhat']:.3f}}, ESS {{n['ess']:.0f}}, "
-      f"{{1000 * n['ess'] / n['gradients']:.1f}} per 1,000 gradients, {{n['divergences']:.0f}} divergences, {{peak:.0f}} MB")
+      f"{{1000 * n['ess'] / n['gradients']:.1f}} per 1,000 gradients, "
+      f"{{n['divergences']:.0f}} divergences, {{peak:.0f}} MB")
 """
 POINT = """
 import pickle, sys, warnings
