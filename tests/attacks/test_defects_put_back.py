@@ -13,19 +13,19 @@ from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 
-import dying
 import numpy as np
 import pytest
 import test_accounting
 import test_canary
 import test_distinguishing
-import test_dying
 import test_known_attacks
 import test_ledger
 import test_measure
 import test_noise
 import test_non_interference
+import test_pooling_rules
 import test_selection
+import test_verify
 from holder import Fixed
 
 import test_artifacts
@@ -280,7 +280,15 @@ def run(defect, request, monkeypatch, folder):
         noise_module.require_sound_sampler.cache_clear()
 
 
-@pytest.mark.parametrize("defect", DEFECTS, ids=lambda d: f"{d.number}: {d.what}".replace(" ", "-"))
+LONG = (3, 11, 14)
+"""Defects whose tests take several seconds."""
+
+
+@pytest.mark.parametrize(
+    "defect",
+    [pytest.param(d, marks=pytest.mark.slow if d.number in LONG else ()) for d in DEFECTS],
+    ids=lambda d: f"{d.number}: {d.what}".replace(" ", "-"),
+)
 def test_the_test_against_a_defect_fails_when_it_is_put_back(defect, request, monkeypatch, tmp_path):
     with monkeypatch.context() as patch:
         defect.put_back(patch)
@@ -291,11 +299,6 @@ def test_the_test_against_a_defect_fails_when_it_is_put_back(defect, request, mo
         except (Exception, pytest.fail.Exception):
             return
     pytest.fail(f"defect {defect.number} was put back, and {defect.caught_by.__name__} did not notice")
-
-
-def test_5_a_debit_that_comes_after_the_draw_is_noticed(tmp_path):
-    test_dying.test_the_test_sees_a_debit_that_comes_late_and_a_second_draw(tmp_path)
-    assert dying.POINTS
 
 
 def test_every_defect_has_its_line_in_the_table():
