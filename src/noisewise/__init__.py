@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from noisewise.noisy_counts import NoisyCounts
     from noisewise.planning import plan
     from noisewise.posterior.fit import fit
+    from noisewise.posterior.hmc import Hmc
     from noisewise.posterior.laplace import Laplace
     from noisewise.posterior.nuts import Nuts
     from noisewise.posterior.problem import NormalPrior
@@ -103,6 +104,7 @@ _HOMES = {
     "noisewise.noisy_counts": ("NoisyCounts",),
     "noisewise.planning": ("plan",),
     "noisewise.posterior.fit": ("fit",),
+    "noisewise.posterior.hmc": ("Hmc",),
     "noisewise.posterior.laplace": ("Laplace",),
     "noisewise.posterior.nuts": ("Nuts",),
     "noisewise.posterior.problem": ("NormalPrior",),
@@ -129,6 +131,7 @@ __all__ = [
     "FewDatasets",
     "FullySynthetic",
     "FullySyntheticNormal",
+    "Hmc",
     "Laplace",
     "Learner",
     "Ledger",
