@@ -54,7 +54,7 @@ def rehearse(
     noisy_counts = rehearsed_counts(codes, schema, marginals, stddevs, stream)
     posterior = fit(noisy_counts, method, seed=seed)
     drawn = synthesize(posterior, datasets, seed=seed, allow_untrusted=True)
-    table = schema.decode(codes)
+    table = schema.decode(codes, stream)
     pooled, failed = {}, {}
     for name, estimator in analyses.items():
         try:
