@@ -46,12 +46,12 @@ def run_script(script, *arguments):
 
 
 def reduced(study: Study) -> Study:
-    """Only what the analyses need is measured, with little noise, and few datasets are drawn."""
+    """Only what the analyses need is measured, with little noise, and few datasets are drawn from a quick fit."""
     return study.model_copy(
         update={
             "privacy": study.privacy.model_copy(update={"epsilon": 50.0}),
             "workload": WorkloadSection(),
-            "posterior": PosteriorSection(method="hmc"),
+            "posterior": PosteriorSection(method="laplace"),
             "synthesis": SynthesisSection(datasets=20),
         }
     )
