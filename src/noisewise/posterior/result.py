@@ -3,6 +3,7 @@
 Plain NumPy, so that whoever holds a release can read it, draw datasets and judge it without a sampler.
 """
 
+import hashlib
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -76,6 +77,12 @@ class Posterior:
     def model(self) -> MaxEnt:
         """The model the parameters belong to."""
         return model_of(self.noisy_counts)
+
+    @property
+    def hash(self) -> str:
+        """SHA-256 of the draws."""
+        shape = ",".join(map(str, self.theta.shape))
+        return hashlib.sha256(shape.encode() + np.ascontiguousarray(self.theta, "<f8").tobytes()).hexdigest()
 
     @property
     def draws(self) -> Float[np.ndarray, "draws parameters"]:
