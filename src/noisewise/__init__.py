@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from noisewise.noisy_counts import NoisyCounts
     from noisewise.posterior.fit import fit
     from noisewise.posterior.laplace import Laplace
+    from noisewise.posterior.nuts import Nuts
     from noisewise.posterior.problem import NormalPrior
     from noisewise.posterior.result import Posterior
     from noisewise.privacy.budget import Budget
@@ -100,6 +101,7 @@ _HOMES = {
     "noisewise.noisy_counts": ("NoisyCounts",),
     "noisewise.posterior.fit": ("fit",),
     "noisewise.posterior.laplace": ("Laplace",),
+    "noisewise.posterior.nuts": ("Nuts",),
     "noisewise.posterior.problem": ("NormalPrior",),
     "noisewise.posterior.result": ("Posterior",),
     "noisewise.privacy.budget": ("Budget",),
@@ -129,6 +131,7 @@ __all__ = [
     "NoisewiseError",
     "NoisyCounts",
     "NormalPrior",
+    "Nuts",
     "Pooled",
     "Posterior",
     "PosteriorMixture",

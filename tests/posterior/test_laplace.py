@@ -228,7 +228,7 @@ def test_nothing_to_estimate_is_an_error():
 
 def test_a_workload_too_large_for_dense_matrices_is_refused():
     with pytest.raises(ModelError, match="dense matrices"):
-        fit(ward_counts([1] * 3002, 5.0, 3000))
+        fit(ward_counts([1] * 3002, 5.0, 3000), Laplace())
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,7 @@ def measure_command(
 @command("fit")
 def fit_command(
     release: ReleaseFolder,
-    method: Annotated[str, typer.Option(help="auto or laplace.")] = "auto",
+    method: Annotated[str, typer.Option(help="auto, nuts or laplace.")] = "auto",
     prior_stddev: Annotated[float, typer.Option(help="Standard deviation of the normal prior.")] = 10.0,
     cells: Annotated[str, typer.Option(help="all, or canonical as in the published experiments.")] = "all",
     seed: Annotated[int, typer.Option(help="Seed of the fit.")] = 0,

@@ -4,15 +4,19 @@ import dataclasses
 from typing import Literal
 
 import numpy as np
+from jaxtyping import Float
 
 from noisewise.errors import FitError
 from noisewise.noisy_counts import NoisyCounts
 from noisewise.posterior.laplace import Laplace, laplace_draws
+from noisewise.posterior.nuts import Nuts, nuts_draws
 from noisewise.posterior.problem import NormalPrior, Problem
-from noisewise.posterior.result import FitRecord, Posterior
+from noisewise.posterior.result import FitRecord, Posterior, Verdict
 from noisewise.progress import Progress, silent
 
-Method = Laplace
+Method = Laplace | Nuts
+QUICK_CELLS = 60
+"""Measured cells up to which the quick method is tried first."""
 
 
 def fit(
@@ -26,18 +30,23 @@ def fit(
 ) -> Posterior:
     """Fit the maximum-entropy model to noisy counts, with the noise in the likelihood.
 
-    The same noisy counts, settings and seed give the same posterior. Look at `posterior.verdict` before
-    using it: a posterior that could not be computed well says so.
+    Without a method the quick one is used if its verdict is good, and NUTS otherwise; `posterior.record` says which
+    and why. The same noisy counts, settings and seed give the same posterior. Look at `posterior.verdict` before using
+    it: a posterior that could not be computed well says so.
     """
     import jax
 
-    method = method or Laplace()
     prior = prior or NormalPrior()
     problem = Problem.of(noisy_counts, prior, cells)
     if problem.model.parameters == 0:
         raise FitError("Every measured column has a single level: there is nothing to estimate. Add levels or columns.")
+    if seed < 0:
+        raise FitError(f"seed={seed} must not be negative.")
     with jax.enable_x64(True):
-        theta, verdict = laplace_draws(problem, method, seed, progress)
+        if method is None:
+            method, choice, theta, verdict = _chosen(problem, seed, progress)
+        else:
+            choice, (theta, verdict) = "", _drawn(problem, method, seed, progress)
     if not np.isfinite(theta).all():
         raise FitError("The posterior is not finite. Check the noisy counts, their noise and the prior.")
     record = FitRecord(
@@ -46,5 +55,29 @@ def fit(
         prior_stddev=prior.stddev,
         cells=cells,
         seed=seed,
+        choice=choice,
     )
     return Posterior(noisy_counts=noisy_counts, theta=theta, verdict=verdict, record=record)
+
+
+Drawn = tuple[Float[np.ndarray, "chains draws parameters"], Verdict]
+
+
+def _drawn(problem: Problem, method: Method, seed: int, progress: Progress) -> Drawn:
+    if isinstance(method, Laplace):
+        return laplace_draws(problem, method, seed, progress)
+    return nuts_draws(problem, method, seed, progress)
+
+
+def _chosen(problem: Problem, seed: int, progress: Progress) -> tuple[Method, str, np.ndarray, Verdict]:
+    """The quick method if its verdict is good, NUTS otherwise; with a sentence on why."""
+    if problem.model.impossible:
+        theta, verdict = laplace_draws(problem, Laplace(), seed, progress)
+        return Laplace(), "Laplace was chosen: some combinations of levels cannot occur.", theta, verdict
+    reason = f"there are more than {QUICK_CELLS} measured cells."
+    if problem.model.cells <= QUICK_CELLS:
+        theta, verdict = laplace_draws(problem, Laplace(), seed, progress)
+        if verdict.trusted:
+            return Laplace(), "Laplace was tried first, and its verdict is good.", theta, verdict
+        reason = f"Laplace was tried first: {verdict.reasons[0]}"
+    return Nuts(), f"NUTS was chosen: {reason}", *nuts_draws(problem, Nuts(), seed, progress)

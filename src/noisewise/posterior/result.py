@@ -48,6 +48,8 @@ class FitRecord(BaseModel):
     """Which noisy cells entered the likelihood: "all" or "canonical"."""
     seed: int
     """Seed of everything random in the fit."""
+    choice: str = ""
+    """Why this method, where `fit` chose it."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -9,12 +9,14 @@ from noisewise.confidential.addresses import holds_secret
 from noisewise.errors import DataError, StudyError, did_you_mean
 from noisewise.posterior.fit import Method
 from noisewise.posterior.laplace import Laplace
+from noisewise.posterior.nuts import Nuts
 from noisewise.privacy.selection import Selection
 from noisewise.privacy.selections import selection
 
 FIT_METHODS: dict[str, type[Method] | None] = {
     "auto": None,  # `fit` chooses
     "laplace": Laplace,
+    "nuts": Nuts,
 }
 """The methods of fitting by the names that files and commands use. A new method is one line here."""
 
