@@ -143,6 +143,8 @@ def _records(
         records[record["number"], record["stressed"]] = record
         if notebook is not None:
             notebook.add(record)
+    if notebook is not None:
+        notebook.close()
     return [records[task] for task in tasks]
 
 

@@ -124,18 +124,6 @@ def analyze_command(
         say(pooled.summary().as_text() + "\n")
 
 
-@command("report")
-def report_command(release: ReleaseFolder, debug: Debug = False) -> None:
-    """Write the release's report: one page for people, without network or scripts."""
-    from noisewise.reporting.report import report
-    from noisewise.study import analyze_release
-
-    target = existing(release)
-    with shown_progress() as progress:
-        results = analyze_release(target, target.manifest().analyses, progress=progress)
-    say(f"Report: {report(target, results)}")
-
-
 @command("run")
 def run_command(
     study: StudyFile,

@@ -1,0 +1,62 @@
+"""`noisewise report` writes the page for people; `noisewise show` puts the gist of it on the terminal."""
+
+import json
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from noisewise.artifacts import read_release
+from noisewise.cli.app import Debug, ReleaseFolder, command, existing, say, screen, shown_progress
+
+if TYPE_CHECKING:
+    from noisewise.artifacts import Release
+
+
+@command("report")
+def report_command(
+    release: ReleaseFolder,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the report's content as JSON, and write nothing.")
+    ] = False,
+    debug: Debug = False,
+) -> None:
+    """Write the release's report: one page for people, without network or scripts, and report.json for programs."""
+    if as_json:
+        from noisewise.reporting.content import as_json as written
+
+        target = read_release(release)
+        screen.file.write(written(target.report_content() or _content(target)).decode())
+        return
+    say(f"Report: {write_report(existing(release))}")
+
+
+@command("show")
+def show_command(release: ReleaseFolder, debug: Debug = False) -> None:
+    """Show a release on the terminal: whether it is fit for use, its noise by marginal, its results as pictures."""
+    from noisewise.reporting.terminal import shown
+
+    target = read_release(release)
+    for part in shown(target.report_content() or _content(target)):
+        screen.print(part)
+
+
+def write_report(target: "Release") -> Any:
+    """Run the analyses that the release intends and write its report."""
+    from noisewise.reporting.report import report
+    from noisewise.study import analyze_release
+
+    with shown_progress() as progress:
+        analyses = target.manifest().analyses if target.manifest().synthesis else ()
+        results = analyze_release(target, analyses, progress=progress)
+    return report(target, results)
+
+
+def _content(target: "Release") -> dict[str, Any]:
+    """The content afresh, for a release without report.json."""
+    from noisewise.reporting.content import as_json, report_content
+    from noisewise.study import analyze_release
+
+    with shown_progress() as progress:
+        analyses = target.manifest().analyses if target.manifest().synthesis else ()
+        results = analyze_release(target, analyses, progress=progress)
+    return dict(json.loads(as_json(report_content(target, results))))
