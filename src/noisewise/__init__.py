@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from noisewise.artifacts import Release, read_release
     from noisewise.errors import NoisewiseError
     from noisewise.noisy_counts import NoisyCounts
+    from noisewise.planning import plan
     from noisewise.posterior.fit import fit
     from noisewise.posterior.laplace import Laplace
     from noisewise.posterior.nuts import Nuts
@@ -99,6 +100,7 @@ _HOMES = {
     "noisewise.artifacts": ("Release", "read_release"),
     "noisewise.errors": ("NoisewiseError",),
     "noisewise.noisy_counts": ("NoisyCounts",),
+    "noisewise.planning": ("plan",),
     "noisewise.posterior.fit": ("fit",),
     "noisewise.posterior.laplace": ("Laplace",),
     "noisewise.posterior.nuts": ("Nuts",),
@@ -157,6 +159,7 @@ __all__ = [
     "multinomial_logit",
     "ols",
     "ordered_logit",
+    "plan",
     "poisson",
     "pool",
     "pool_table",

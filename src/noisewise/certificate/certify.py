@@ -115,7 +115,7 @@ def _stress(posterior: Posterior, gaps: Sequence[Relation]) -> tuple[Stress | No
         return None, "Nothing is known of the unmeasured columns, so no such association was tried." if gaps else ""
     stress = Stress(model=posterior.model, gaps=tuple(columns))
     try:
-        cells = stress.extended.tree.cells
+        cells = stress.tree.cells
     except ModelError as error:
         return None, f"Populations with unmeasured associations were not tried. {error}"
     names = ", ".join(" × ".join(schema.names[c] for c in pair) for pair in columns)

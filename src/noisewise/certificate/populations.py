@@ -14,36 +14,41 @@ import numpy as np
 from jaxtyping import Float, Integer
 
 from noisewise.errors import ModelError
-from noisewise.model.joint import add_function
-from noisewise.model.junction_tree import Columns
+from noisewise.model.joint import Tables, add_at_home, clique_tables, normalised, probabilities_at_home
+from noisewise.model.junction_tree import Columns, JunctionTree, junction_tree
 from noisewise.model.maxent import MaxEnt
-from noisewise.model.sampling import draw_rows
+from noisewise.model.sampling import draw_along
 from noisewise.rehearsal import Population
 
 LOG_ODDS = 1.0
 """The log odds ratio, between the ends of two columns, of the association that is added."""
 MAX_STRESSED_CELLS = 2_000_000
 """Largest model that associations are added to."""
-_SWEEPS, _CLOSE = 500, 1e-9
+_SWEEPS, _CLOSE, _LEAST = 500, 1e-9, 1e-300
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class FromModel(Population):
-    """The maximum-entropy distribution at some parameters."""
+class Known(Population):
+    """A population that is known in full."""
 
-    model: MaxEnt
-    """The model."""
-    theta: Float[np.ndarray, " parameters"]
-    """Its parameters."""
+    tree: JunctionTree
+    """The junction tree it factorises along."""
+    log_conditionals: Tables
+    """log p(residual | separator) of every clique."""
+
+    @classmethod
+    def of(cls, model: MaxEnt, theta: Float[np.ndarray, " parameters"]) -> "Known":
+        """The model's distribution at some parameters."""
+        return cls(tree=model.tree, log_conditionals=list(model.log_conditionals(theta)[0]))
 
     def draw(self, rows: int, stream: np.random.Generator) -> Integer[np.ndarray, "rows columns"]:
-        """Draw rows of the model."""
-        return draw_rows(self.model, self.theta, rows, stream)
+        """Draw rows."""
+        return draw_along(self.tree, self.log_conditionals, rows, stream)
 
     @property
     def description(self) -> str:
         """What was assumed."""
-        return "a draw of the release's posterior"
+        return "a population known in full"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -56,40 +61,39 @@ class Stress:
     """The columns to associate: pairs, and triples that were measured pair by pair."""
 
     @cached_property
-    def extended(self) -> MaxEnt:
-        """The model with the gaps among its marginals; one that is too large is refused."""
-        made = MaxEnt.of(self.model.tree.sizes, [*self.model.marginals, *self.gaps])
-        if made.tree.cells > MAX_STRESSED_CELLS:
-            raise ModelError(f"With the unmeasured associations the model has {made.tree.cells:,} cells: too many.")
+    def tree(self) -> JunctionTree:
+        """A junction tree with the model's cliques and the gaps; one that is too large is refused."""
+        made = junction_tree(self.model.tree.sizes, [*self.model.tree.cliques, *self.gaps])
+        if made.cells > MAX_STRESSED_CELLS:
+            raise ModelError(f"With the unmeasured associations the model has {made.cells:,} cells: too many.")
         return made
 
-    def population(self, theta: Float[np.ndarray, " parameters"]) -> FromModel:
+    def population(self, theta: Float[np.ndarray, " parameters"]) -> Known:
         """The distribution with the associations and the same measured marginals as the model has at `theta`.
 
         It starts from the model times exp(association) and fits the marginals again one after the other (iterative
-        proportional fitting), which leaves the associations' log odds ratios as they are.
+        proportional fitting), which leaves the associations' odds ratios as they are.
         """
-        model = self.extended
-        moved = embedded(self.model, model, theta)
+        own = Known.of(self.model, theta)
+        exact = clique_tables(own.tree, own.log_conditionals)
+        wanted = {marginal: probabilities_at_home(own.tree, exact, marginal) for marginal in self.model.marginals}
+        potentials: Tables = [np.zeros(self.tree.shape(clique)) for clique in self.tree.cliques]
+        for clique, table in zip(own.tree.cliques, own.log_conditionals, strict=True):
+            add_at_home(self.tree, potentials, clique, table)
         for gap in self.gaps:
-            moved = add_function(model, moved, gap, association([self.model.tree.sizes[c] for c in gap]))
-        wanted = np.split(self.model.probabilities(theta), self._ends)
+            add_at_home(self.tree, potentials, gap, association([self.tree.sizes[c] for c in gap]))
         for _ in range(_SWEEPS):
             farthest = 0.0
-            for number, marginal in enumerate(self.model.marginals):
-                found = np.split(model.probabilities(moved), self._ends)[number]
-                farthest = max(farthest, float(np.abs(found - wanted[number]).max()))
-                ratio = np.log(np.maximum(wanted[number], 1e-300)) - np.log(np.maximum(found, 1e-300))
-                moved = add_function(model, moved, marginal, ratio.reshape(model.tree.shape(marginal)))
+            for marginal, target in wanted.items():
+                found = probabilities_at_home(
+                    self.tree, clique_tables(self.tree, normalised(self.tree, potentials)), marginal
+                )
+                farthest = max(farthest, float(np.abs(found - target).max()))
+                ratio = np.log(np.maximum(target, _LEAST)) - np.log(np.maximum(found, _LEAST))
+                add_at_home(self.tree, potentials, marginal, ratio)
             if farthest < _CLOSE:
                 break
-        return FromModel(model=model, theta=moved)
-
-    @cached_property
-    def _ends(self) -> list[int]:
-        """Where each measured marginal's cells end among the probabilities."""
-        sizes = [int(np.prod(self.model.tree.shape(marginal))) for marginal in self.model.marginals]
-        return [int(end) for end in np.cumsum(sizes)]
+        return Known(tree=self.tree, log_conditionals=normalised(self.tree, potentials))
 
 
 def association(sizes: Sequence[int]) -> Float[np.ndarray, "..."]:
@@ -99,13 +103,3 @@ def association(sizes: Sequence[int]) -> Float[np.ndarray, "..."]:
         shape = [size if i == axis else 1 for i in range(len(sizes))]
         table = table * np.linspace(0.0, 1.0, size).reshape(shape)
     return table
-
-
-def embedded(small: MaxEnt, large: MaxEnt, theta: Float[np.ndarray, " parameters"]) -> Float[np.ndarray, " parameters"]:
-    """The same distribution's parameters in a model with more marginals: the new ones are zero."""
-    where = {block.columns: block for block in large.blocks}
-    moved = np.zeros(large.parameters)
-    for block in small.blocks:
-        there = where[block.columns]
-        moved[there.start : there.stop] = theta[block.start : block.stop]
-    return moved

@@ -8,7 +8,7 @@ import numpy as np
 
 from noisewise.analysis.estimates import Estimates, Estimator
 from noisewise.analysis.pooled import Pooled
-from noisewise.certificate.populations import FromModel, Stress
+from noisewise.certificate.populations import Known, Stress
 from noisewise.certificate.truth import Truth, truth_of
 from noisewise.errors import AnalysisError
 from noisewise.posterior.fit import Method
@@ -48,7 +48,7 @@ def repeat(plan: Plan, number: int, stressed: bool) -> dict[str, Any]:
     seeds = np.random.SeedSequence(plan.seed, spawn_key=(4, int(stressed), number))
     chosen, seed = (int(word) for word in seeds.generate_state(2))
     theta = plan.posterior.draws[chosen % len(plan.posterior.draws)]
-    population = FromModel(model=plan.posterior.model, theta=theta)
+    population = Known.of(plan.posterior.model, theta)
     if stressed:
         assert plan.stress is not None
         population = plan.stress.population(theta)

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from noisewise.analysis.estimates import Estimates, Estimator
 from noisewise.analysis.formulas import parse
-from noisewise.certificate.populations import FromModel
+from noisewise.certificate.populations import Known
 from noisewise.errors import AnalysisError, ModelError
 from noisewise.model.joint import joint_probabilities
 from noisewise.schema import Schema
@@ -32,7 +32,7 @@ class Truth:
     """How they were computed."""
 
 
-def truth_of(population: FromModel, schema: Schema, estimator: Estimator, original_rows: int, seed: int) -> Truth:
+def truth_of(population: Known, schema: Schema, estimator: Estimator, original_rows: int, seed: int) -> Truth:
     """What the analysis gives in the population itself.
 
     Where the analysis' columns are few it is run on a table that holds every combination of their levels as often as
@@ -47,13 +47,13 @@ def truth_of(population: FromModel, schema: Schema, estimator: Estimator, origin
 
 
 def _in_proportion(
-    population: FromModel, schema: Schema, estimator: Estimator, rows: int, stream: np.random.Generator
+    population: Known, schema: Schema, estimator: Estimator, rows: int, stream: np.random.Generator
 ) -> pa.Table | None:
     """The table in proportion; None where the analysis' columns are unknown or too many."""
     try:
         names = parse(estimator.rests_on).columns if estimator.rests_on else ()
         chosen = [schema.index(name) for name in names]
-        probabilities = joint_probabilities(population.model, population.theta, chosen) if chosen else None
+        probabilities = joint_probabilities(population.tree, population.log_conditionals, chosen) if chosen else None
     except (AnalysisError, ModelError):
         return None
     if probabilities is None:

@@ -1,4 +1,7 @@
-"""The model's exact distribution over any few columns, whether or not they share a clique."""
+"""Distributions on a junction tree that need not be of any model: made from tables, looked at over any few columns.
+
+A distribution is kept as the tables log p(residual | separator), one per clique: what rows are drawn from.
+"""
 
 import math
 from collections.abc import Sequence
@@ -8,31 +11,33 @@ from jaxtyping import Float
 
 from noisewise.errors import ModelError
 from noisewise.model.junction_tree import Columns, JunctionTree
-from noisewise.model.maxent import MaxEnt
+
+Tables = list[Float[np.ndarray, "..."]]
 
 MAX_JOINT_CELLS = 2_000_000
 """Largest table that is computed."""
+MAX_PATH = 50
+"""Most columns that a computation may pass."""
 
 
 def joint_probabilities(
-    model: MaxEnt, theta: Float[np.ndarray, " parameters"], columns: Sequence[int]
+    tree: JunctionTree, log_conditionals: Sequence[np.ndarray], columns: Sequence[int]
 ) -> Float[np.ndarray, "..."]:
-    """The probabilities over some columns, an axis for each in the order given.
+    """The probabilities over some columns, an axis for each in the order given, whether or not they share a clique.
 
     The distribution is the product of p(residual | separator) over the cliques. Those below all wanted columns sum
     to one and are left out; the rest are multiplied and summed in an order that keeps the tables small.
     """
-    if math.prod(model.tree.sizes[c] for c in columns) > MAX_JOINT_CELLS:
+    if math.prod(tree.sizes[c] for c in columns) > MAX_JOINT_CELLS:
         raise ModelError(f"The table over {len(columns)} columns has more than {MAX_JOINT_CELLS:,} cells. Name fewer.")
-    conditionals, _ = model.log_conditionals(theta)
-    needed = _needed(model.tree, columns)
-    used = sorted({c for i in needed for c in model.tree.cliques[i]})
-    place = {c: number for number, c in enumerate(used)}
-    if len(used) > 50:
+    needed = _needed(tree, columns)
+    used = sorted({c for i in needed for c in tree.cliques[i]})
+    if len(used) > MAX_PATH:
         raise ModelError(f"The path between the columns passes {len(used)} columns, too many. Name closer ones.")
+    place = {c: number for number, c in enumerate(used)}
     operands: list[object] = []
     for i in needed:
-        operands += [np.exp(conditionals[i]), [place[c] for c in model.tree.cliques[i]]]
+        operands += [np.exp(log_conditionals[i]), [place[c] for c in tree.cliques[i]]]
     return np.asarray(np.einsum(*operands, [place[c] for c in columns], optimize="greedy"))  # type: ignore[call-overload]
 
 
@@ -47,23 +52,51 @@ def _needed(tree: JunctionTree, columns: Sequence[int]) -> list[int]:
     return sorted(needed)
 
 
-def reference_coding(table: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
-    """A function of levels as a sum of corner-point terms: entry v has the term of the columns not at zero in v."""
-    for axis in range(table.ndim):
-        first = table.take([0], axis)
-        table = np.concatenate([first, table.take(range(1, table.shape[axis]), axis) - first], axis)
-    return table
+def normalised(tree: JunctionTree, potentials: Sequence[np.ndarray]) -> Tables:
+    """The tables log p(residual | separator) of the distribution proportional to the product of exp(potentials)."""
+    totals = [table.copy() for table in potentials]
+    for i in reversed(range(len(totals))):
+        axes = tuple(tree.cliques[i].index(c) for c in tree.residuals[i])
+        top = totals[i].max(axes, keepdims=True)
+        message = np.log(np.exp(totals[i] - top).sum(axes, keepdims=True)) + top
+        totals[i] = totals[i] - message
+        parent = tree.parents[i]
+        if parent is not None:
+            totals[parent] = totals[parent] + _laid(message.squeeze(axes), tree.separators[i], tree.cliques[parent])
+    return totals
 
 
-def add_function(
-    model: MaxEnt, theta: Float[np.ndarray, " parameters"], columns: Columns, table: Float[np.ndarray, "..."]
-) -> Float[np.ndarray, " parameters"]:
-    """Parameters of the distribution times exp(table), a function of columns that share a measured marginal."""
-    coded, moved = reference_coding(table), theta.copy()
-    for block in model.blocks:
-        if set(block.columns) <= set(columns):
-            index = tuple(slice(1, None) if c in block.columns else 0 for c in columns)
-            kept = [c for c in columns if c in block.columns]
-            part = np.transpose(coded[index], [kept.index(c) for c in block.columns])
-            moved[block.start : block.stop] += part.reshape(-1)
-    return moved
+def clique_tables(tree: JunctionTree, log_conditionals: Sequence[np.ndarray]) -> Tables:
+    """The probabilities of every clique."""
+    tables: Tables = []
+    for i, log_conditional in enumerate(log_conditionals):
+        parent, separator = tree.parents[i], tree.separators[i]
+        above: np.ndarray | float = 1.0
+        if parent is not None:
+            away = tuple(n for n, c in enumerate(tree.cliques[parent]) if c not in separator)
+            above = _laid(tables[parent].sum(away), separator, tree.cliques[i])
+        tables.append(np.exp(log_conditional) * above)
+    return tables
+
+
+def add_at_home(tree: JunctionTree, potentials: Tables, columns: Columns, table: Float[np.ndarray, "..."]) -> None:
+    """Add a function of some columns, which must share a clique, to the potentials."""
+    home = tree.home(columns)
+    ordered = tuple(sorted(columns))
+    turned = np.transpose(table, [columns.index(c) for c in ordered])
+    potentials[home] = potentials[home] + _laid(turned, ordered, tree.cliques[home])
+
+
+def probabilities_at_home(tree: JunctionTree, tables: Tables, columns: Columns) -> Float[np.ndarray, "..."]:
+    """The probabilities over columns that share a clique, from the tables of all cliques."""
+    home = tree.home(columns)
+    clique = tree.cliques[home]
+    summed = tables[home].sum(tuple(n for n, c in enumerate(clique) if c not in columns))
+    kept = [c for c in clique if c in columns]
+    return np.asarray(np.transpose(summed, [kept.index(c) for c in columns]))
+
+
+def _laid(table: np.ndarray, columns: Columns, clique: Columns) -> np.ndarray:
+    """A table over some of a clique's columns, ascending, with an axis of length one for every other."""
+    sizes = iter(table.shape)
+    return table.reshape([next(sizes) if c in columns else 1 for c in clique])

@@ -90,11 +90,11 @@ def _kept(
     """Which parameters there are, for the interactions that impossible cells concern."""
     kept: dict[Columns, np.ndarray] = {}
     for columns in interactions:
-        table = _possible(tree, possible, columns)
+        table = possible_table(tree, possible, columns)
         if table is not None:
             kept[columns] = table[(slice(1, None),) * table.ndim].copy()
     for context in sorted({tuple(sorted(columns)) for columns in contexts}, key=lambda a: (len(a), a)):
-        table = _possible(tree, possible, context)
+        table = possible_table(tree, possible, context)
         if table is not None:
             inside = [a for a in interactions if set(a) <= set(context)]
             kept |= {a: np.ones([size - 1 for size in tree.shape(a)], bool) for a in inside if a not in kept}
@@ -102,7 +102,7 @@ def _kept(
     return kept
 
 
-def _possible(tree: JunctionTree, possible: Sequence[Mask], columns: Columns) -> Mask:
+def possible_table(tree: JunctionTree, possible: Sequence[Mask], columns: Columns) -> Mask:
     """Which cells of a table over some columns are possible; None if all are."""
     home = tree.home(columns)
     mask = possible[home]

@@ -6,9 +6,12 @@ buckets, and for nearly all of them every number inside leads to the same value.
 found by bisection, so the result is that of the plain inversion, bit for bit, and no approximation.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 from jaxtyping import Float, Integer
 
+from noisewise.model.junction_tree import JunctionTree
 from noisewise.model.maxent import MaxEnt
 
 MAX_GUIDE = 1 << 16  # entries: what fits into a processor's second cache
@@ -18,9 +21,15 @@ def draw_rows(
     model: MaxEnt, theta: Float[np.ndarray, " parameters"], rows: int, stream: np.random.Generator
 ) -> Integer[np.ndarray, "rows columns"]:
     """Draw independent rows of level codes."""
-    tree = model.tree
+    return draw_along(model.tree, model.log_conditionals(theta)[0], rows, stream)
+
+
+def draw_along(
+    tree: JunctionTree, log_conditionals: Sequence[np.ndarray], rows: int, stream: np.random.Generator
+) -> Integer[np.ndarray, "rows columns"]:
+    """Draw rows from the tables log p(residual | separator), one per clique of a junction tree."""
     codes = np.zeros((rows, len(tree.sizes)), np.min_scalar_type(max(tree.sizes) - 1), order="F")
-    for i, log_conditional in enumerate(model.log_conditionals(theta)[0]):
+    for i, log_conditional in enumerate(log_conditionals):
         separator, residual = tree.separators[i], tree.residuals[i]
         axes = [tree.cliques[i].index(c) for c in (*separator, *residual)]
         shape = tree.shape(residual)

@@ -1,51 +1,32 @@
 """`plan`: what a release would be like, before anything is spent. It is given no data and opens none."""
 
+import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
+from noisewise.analysis.estimates import Estimator
 from noisewise.analysis.support import Support, check_support
-from noisewise.errors import BudgetError
-from noisewise.planning.sizes import FitSize, fit_size
-from noisewise.privacy.accounting import PrivacyLoss, calibrate
+from noisewise.errors import WorkloadError
+from noisewise.planning.expected import Expected, expected_intervals
+from noisewise.planning.noise import (
+    PlannedAct,
+    PlannedBudget,
+    PlannedMarginal,
+    acts_under,
+    nearby,
+    noise_of,
+    planned_act,
+    planned_budget,
+)
+from noisewise.planning.sizes import FitSize, possible_cells_of, refuse_large_model
+from noisewise.planning.warnings import warnings_about
+from noisewise.posterior.fit import Method
 from noisewise.privacy.budget import Budget
+from noisewise.privacy.selection import Selection
+from noisewise.progress import Progress, silent
+from noisewise.rehearsal import Population
 from noisewise.schema import Schema
-from noisewise.workload import Marginal, Workload
-
-FACTORS = (0.1, 0.3, 1.0, 3.0, 10.0)
-"""The budgets to compare with the study's own, as multiples of its ε."""
-LARGEST_EPSILON = 20.0
-"""Budgets beyond this are not proposed for comparison."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class PlannedMarginal:
-    """One marginal and the noise it would get."""
-
-    columns: Marginal
-    """The columns counted together."""
-    cells: int
-    """Number of cells."""
-    stddev: float
-    """Standard deviation of the noise in every cell."""
-    average_count: float
-    """Rows per cell, on average."""
-
-    @property
-    def noise_share(self) -> float:
-        """The noise relative to the average count."""
-        return self.stddev / self.average_count
-
-
-@dataclass(frozen=True, kw_only=True)
-class PlannedBudget:
-    """One budget a committee may choose, and its noise."""
-
-    epsilon: float
-    """ε."""
-    rho: float
-    """The zero-concentrated cost."""
-    stddevs: tuple[float, ...]
-    """The noise of each marginal."""
+from noisewise.workload import Workload
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,6 +35,8 @@ class Plan:
 
     table: str
     """The schema's name for the table."""
+    schema_hash: str
+    """SHA-256 of the schema that was planned with."""
     rows: int
     """The public number of rows that was assumed."""
     epsilon: float
@@ -64,14 +47,18 @@ class Plan:
     """What one unit of protection is."""
     max_rows_per_unit: int
     """How many rows one unit contributes at the most."""
+    acts: tuple[PlannedAct, ...]
+    """The private acts, with their shares of the budget."""
     marginals: tuple[PlannedMarginal, ...]
-    """What would be measured, with the noise in each cell."""
+    """What would be measured, with the noise in each cell; what a selection will choose is not known yet."""
     budgets: tuple[PlannedBudget, ...]
     """Budgets to compare, the study's own among them."""
     size: FitSize
     """The size of the model that would be fitted."""
     support: Mapping[str, Support]
     """The intended analyses, and what of them the marginals support."""
+    expected: Expected | None
+    """What intervals to expect, if a population to invent rows from was named."""
     warnings: tuple[str, ...]
     """What to think about before spending anything."""
 
@@ -80,6 +67,49 @@ class Plan:
         """Cells that would be measured."""
         return sum(marginal.cells for marginal in self.marginals)
 
+    def to_json(self) -> str:
+        """Everything as JSON; the same plan gives the same text."""
+        content = asdict(self) | {
+            "support": {
+                formula: {
+                    "supported": one.supported,
+                    "relations": [
+                        {"columns": list(relation.columns), "standing": relation.standing.value}
+                        for relation in one.relations
+                    ],
+                }
+                for formula, one in self.support.items()
+            }
+        }
+        return json.dumps(content, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
+
+    def to_html(self) -> str:
+        """Everything as one page for people, without scripts or network."""
+        from noisewise.planning.page import page
+
+        return page(self)
+
+    def __str__(self) -> str:
+        from noisewise.planning.text import as_text
+
+        return as_text(self)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rehearsal:
+    """How to find out what intervals to expect: give it to `plan` as `rehearsal`."""
+
+    population: Population
+    """Where invented rows come from, such as `Uniform(schema=schema)` or `FromSample(codes=…)`."""
+    datasets: int = 100
+    """Synthetic datasets in each release."""
+    rehearsals: int = 1
+    """How many tables to invent; the lengths of intervals are taken from the middle of them."""
+    seed: int = 0
+    """Seed of the invented tables, the simulated noise and the fits."""
+    method: Method | None = None
+    """How to fit."""
+
 
 def plan(
     schema: Schema,
@@ -87,83 +117,66 @@ def plan(
     workload: Workload,
     budget: Budget,
     *,
-    analyses: Sequence[str] = (),
+    analyses: Sequence[str] | Mapping[str, Estimator] = (),
     epsilons: Sequence[float] = (),
+    select: Selection | None = None,
     unit: str | None = None,
     max_rows_per_unit: int = 1,
+    rehearsal: Rehearsal | None = None,
+    progress: Progress = silent,
 ) -> Plan:
-    """Say what a release would be like: noise, model size, supported analyses, warnings.
+    """Say what a release would be like: noise, model size, supported analyses, what intervals to expect, warnings.
 
-    `rows` is the public number of rows. `analyses` are formulas, checked against the marginals; `epsilons` are
-    budgets to compare with `budget`. Nothing here is given data, and nothing is spent.
+    `rows` is the public number of rows. `analyses` are formulas, checked against the marginals, or estimators by
+    formula, which a `rehearsal` then runs on invented tables too; `epsilons` are budgets to compare with `budget`.
+    Nothing here is given data, and nothing is spent. A workload whose model would not fit in memory is refused.
 
         plan(schema, 46_043, workload, Budget(epsilon=1.0), analyses=["income ~ age + race"])
     """
     settled = budget.resolved(rows)
     assert settled.delta is not None  # resolved
-    budgets = tuple(
-        _planned_budget(epsilon, settled.delta, len(workload.marginals), max_rows_per_unit)
-        for epsilon in sorted({settled.epsilon, *(epsilons or _nearby(settled.epsilon))})
-    )
-    own = next(one for one in budgets if one.epsilon == settled.epsilon)
+    size = refuse_large_model(schema, workload.marginals)
+    acts = {
+        epsilon: acts_under(schema, workload, Budget(epsilon, settled.delta), select, max_rows_per_unit)
+        for epsilon in sorted({settled.epsilon, *(epsilons or nearby(settled.epsilon))})
+    }
+    noise = {epsilon: noise_of(own, len(workload.marginals)) for epsilon, own in acts.items()}
+    cells = possible_cells_of(schema, workload.marginals)
     marginals = tuple(
-        _planned_marginal(schema, rows, marginal, stddev)
-        for marginal, stddev in zip(workload.marginals, own.stddevs, strict=True)
+        PlannedMarginal(columns=marginal, cells=count, stddev=stddev, average_count=rows / count)
+        for marginal, count, stddev in zip(workload.marginals, cells, noise[settled.epsilon], strict=True)
     )
-    size = fit_size(schema, workload.marginals)
     support = {formula: check_support(formula, workload.marginals) for formula in analyses}
+    expected = None
+    if rehearsal is not None:
+        if not isinstance(analyses, Mapping):
+            raise WorkloadError("A rehearsal runs the analyses: give them as estimators by formula, {formula: glm(…)}.")
+        expected = expected_intervals(
+            rehearsal.population,
+            schema,
+            rows,
+            workload.marginals,
+            noise,
+            analyses,
+            datasets=rehearsal.datasets,
+            rehearsals=rehearsal.rehearsals,
+            seed=rehearsal.seed,
+            method=rehearsal.method,
+            progress=progress,
+        )
     return Plan(
         table=schema.name,
+        schema_hash=schema.hash,
         rows=rows,
         epsilon=settled.epsilon,
         delta=settled.delta,
         unit="one row" if unit is None else f"all rows that share a value of {unit!r}",
         max_rows_per_unit=max_rows_per_unit,
+        acts=tuple(map(planned_act, acts[settled.epsilon])),
         marginals=marginals,
-        budgets=budgets,
+        budgets=tuple(planned_budget(epsilon, own, len(workload.marginals)) for epsilon, own in acts.items()),
         size=size,
         support=support,
-        warnings=(*_about_noise(marginals), *_about_size(size), *_about_support(support)),
+        expected=expected,
+        warnings=warnings_about(marginals, size, support, select, expected),
     )
-
-
-def _nearby(epsilon: float) -> list[float]:
-    return [round(epsilon * factor, 10) for factor in FACTORS if epsilon * factor <= LARGEST_EPSILON]
-
-
-def _planned_budget(epsilon: float, delta: float, marginals: int, max_rows_per_unit: int) -> PlannedBudget:
-    try:
-        stddevs = calibrate(epsilon, delta, [1.0] * marginals, max_rows_per_unit)
-    except BudgetError as error:
-        raise BudgetError(f"With epsilon {epsilon:g}: {error}") from None
-    loss = PrivacyLoss(stddevs=stddevs, max_rows_per_unit=max_rows_per_unit)
-    return PlannedBudget(epsilon=epsilon, rho=loss.rho, stddevs=stddevs)
-
-
-def _planned_marginal(schema: Schema, rows: int, marginal: Marginal, stddev: float) -> PlannedMarginal:
-    cells = 1
-    for size in schema.shape(marginal):
-        cells *= size
-    return PlannedMarginal(columns=marginal, cells=cells, stddev=stddev, average_count=rows / cells)
-
-
-def _about_noise(marginals: Sequence[PlannedMarginal]) -> list[str]:
-    lost = [marginal for marginal in marginals if marginal.noise_share > 1]
-    return [
-        f"{' × '.join(marginal.columns)}: {marginal.average_count:,.3g} rows per cell on average and noise of "
-        f"{marginal.stddev:,.3g}: most of its cells will be lost in the noise. Declare fewer levels, or leave it out."
-        for marginal in lost
-    ]
-
-
-def _about_size(size: FitSize) -> list[str]:
-    if not size.fits:
-        return [
-            f"The model has tables of {size.clique_cells:,} cells and would not fit in memory; `measure` will refuse. "
-            f"The largest ties {list(size.largest_clique)} together. {size.advice}".rstrip()
-        ]
-    return [f"The marginals close rings. {size.advice}"] if size.advice and size.clique_cells > 100_000 else []
-
-
-def _about_support(support: Mapping[str, Support]) -> list[str]:
-    return [f"{formula}: {relation.sentence}" for formula, one in support.items() for relation in one.gaps]

@@ -1,9 +1,13 @@
 """What the fit will need: the model's size in words, memory, time, and a refusal before anything is spent."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from noisewise.errors import ModelError
+from noisewise.model.masks import possible_cells
+from noisewise.model.maxent import MaxEnt
+from noisewise.model.parameters import possible_table
 from noisewise.model.size import MAX_CLIQUE_CELLS, ModelSize, best_to_leave_out
 from noisewise.schema import Schema
 from noisewise.workload import Marginal
@@ -64,6 +68,18 @@ def fit_size(schema: Schema, marginals: Sequence[Marginal]) -> FitSize:
         leave_out=leave_out,
         left=left,
     )
+
+
+def possible_cells_of(schema: Schema, marginals: Sequence[Marginal]) -> list[int]:
+    """For each marginal the number of cells that the schema's rules leave possible."""
+    columns = [tuple(schema.index(name) for name in marginal) for marginal in marginals]
+    model = MaxEnt.of(schema.sizes, columns, schema.impossible)
+    possible = possible_cells(model.tree, model.masks)
+    tables = [possible_table(model.tree, possible, one) for one in columns]
+    return [
+        math.prod(schema.shape(marginal)) if table is None else int(table.sum())
+        for marginal, table in zip(marginals, tables, strict=True)
+    ]
 
 
 def refuse_large_model(schema: Schema, marginals: Sequence[Marginal]) -> FitSize:

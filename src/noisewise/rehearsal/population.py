@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Integer
 
+from noisewise.model.maxent import MaxEnt
 from noisewise.model.sampling import draw_rows
 from noisewise.posterior.result import Posterior
 from noisewise.schema import Schema
@@ -26,13 +27,16 @@ class Population(ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class Uniform(Population):
-    """Every level equally likely and all columns independent: assumes nothing, and is nothing like real tables."""
+    """Every possible row equally likely: assumes nothing, and is nothing like real tables."""
 
     schema: Schema
     """The schema."""
 
     def draw(self, rows: int, stream: np.random.Generator) -> Integer[np.ndarray, "rows columns"]:
-        """Draw every column by itself."""
+        """Draw every column by itself; with rules, from all rows that they leave possible."""
+        if self.schema.rules:
+            model = MaxEnt.of(self.schema.sizes, (), self.schema.impossible)
+            return draw_rows(model, np.zeros(0), rows, stream)
         return np.stack([stream.integers(0, size, rows) for size in self.schema.sizes], axis=1)
 
     @property

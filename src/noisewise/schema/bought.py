@@ -87,6 +87,12 @@ class QuantileNumeric(Numbers):
         own = {key: value for key, value in self if key not in ("edges", "bins", "grid")}
         return Numeric(**{**own, "edges": edges, **changed})
 
+    def levels_from_grid(self, edges: tuple[float, ...]) -> np.ndarray:
+        """For each level of `on_grid` the level that it becomes once the edges are known."""
+        bins = np.searchsorted(np.array(edges[1:-1]), np.array(self.points[:-1]), side="right")
+        others = np.arange(self.on_grid.size - len(bins)) + len(edges) - 1
+        return np.concatenate([bins, others])
+
     def edges_from(self, noisy: np.ndarray) -> tuple[float, ...]:
         """Edges between which the noisy counts of the grid's cells come nearest to equal shares.
 

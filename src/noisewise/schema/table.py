@@ -181,6 +181,12 @@ class Schema(BaseModel):
         )
         return Schema(name=self.name, origin=self.origin, column=columns, rule=self.rules)
 
+    @property
+    def on_grids(self) -> "Schema":
+        """The same schema with every column whose edges are yet to be bought in the cells of its grid."""
+        columns = tuple(c.on_grid if isinstance(c, QuantileNumeric) else c for c in self.columns)
+        return Schema(name=self.name, origin=self.origin, column=columns, rule=self.rules)
+
     def became(self, other: "Schema") -> bool:
         """Whether `other` is this schema, up to edges that have been bought since."""
         found = {c.name: c.edges for c in other.columns if isinstance(c, Numeric)}

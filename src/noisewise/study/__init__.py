@@ -1,6 +1,7 @@
 """A study file and the stages it leads through."""
 
 from noisewise.study.file import Study
+from noisewise.study.planned import plan_study
 from noisewise.study.sections import FIT_METHODS, PosteriorSection, SynthesisSection, settings
 from noisewise.study.stages import (
     Outcome,
@@ -23,6 +24,7 @@ __all__ = [
     "fit_counts",
     "measure_study",
     "measured",
+    "plan_study",
     "run_study",
     "settings",
 ]

@@ -88,7 +88,7 @@ class Study(Section):
             return self
         absolute = source if "://" in source else str(Path(source).resolve())
         try:
-            return self.model_copy(update={"data": DataSection(source=absolute)})
+            return self.model_copy(update={"data": DataSection(source=absolute, rows=self.data.rows)})
         except ValidationError as error:
             raise StudyError(said(error.errors()[0])) from None
 

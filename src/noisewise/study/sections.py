@@ -34,6 +34,9 @@ class DataSection(Section):
     """A .csv or .parquet file, or "file.duckdb::table", relative to the study file; or a table on a server, such as
     "postgres://user@host/database::table"."""
 
+    rows: int | None = Field(default=None, ge=2)
+    """The public number of rows, for planning; measuring counts them."""
+
     @field_validator("source")
     @classmethod
     def _without_secret(cls, source: str) -> str:
