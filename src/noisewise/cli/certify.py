@@ -5,7 +5,6 @@ from typing import Annotated
 import typer
 
 from noisewise.cli.app import AllowUntrusted, Debug, ReleaseFolder, command, existing, say, screen, shown_progress
-from noisewise.cli.reports import write_report
 from noisewise.errors import AnalysisError
 
 
@@ -33,7 +32,7 @@ def certify_command(
     from noisewise.certificate.certify import certify
     from noisewise.certificate.workers import default_workers
     from noisewise.reporting.terminal import certificate_table
-    from noisewise.study import PosteriorSection, settings
+    from noisewise.study import PosteriorSection, settings, write_report
     from noisewise.study.analyses import estimator_of
 
     target = existing(release)
@@ -58,4 +57,6 @@ def certify_command(
         )
     path = target.write_certificate(certificate)
     screen.print(certificate_table(certificate.model_dump(mode="json")))
-    say(f"Certificate: {path}\nReport: {write_report(target)}")
+    with shown_progress() as progress:
+        outcome = write_report(target, progress)
+    say(f"Certificate: {path}\nReport: {outcome.report}")

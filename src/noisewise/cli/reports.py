@@ -1,12 +1,14 @@
 """`noisewise report` writes the page for people; `noisewise show` puts the gist of it on the terminal."""
 
 import json
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from noisewise.artifacts import read_release
-from noisewise.cli.app import Debug, ReleaseFolder, command, existing, say, screen, shown_progress
+from noisewise.cli.app import Debug, ReleaseFolder, command, existing, notices, say, screen, shown_progress
+from noisewise.errors import AnalysisError
 
 if TYPE_CHECKING:
     from noisewise.artifacts import Release
@@ -27,7 +29,13 @@ def report_command(
         target = read_release(release)
         screen.file.write(written(target.report_content() or _content(target)).decode())
         return
-    say(f"Report: {write_report(existing(release))}")
+    from noisewise.study import write_report
+
+    target = existing(release)
+    with shown_progress() as progress:
+        outcome = write_report(target, progress)
+    say(f"Report: {outcome.report}")
+    say_failures(outcome.failed)
 
 
 @command("show")
@@ -40,23 +48,21 @@ def show_command(release: ReleaseFolder, debug: Debug = False) -> None:
         screen.print(part)
 
 
-def write_report(target: "Release") -> Any:
-    """Run the analyses that the release intends and write its report."""
-    from noisewise.reporting.report import report
-    from noisewise.study import analyze_release
-
-    with shown_progress() as progress:
-        analyses = target.manifest().analyses if target.manifest().synthesis else ()
-        results = analyze_release(target, analyses, progress=progress)
-    return report(target, results)
-
-
 def _content(target: "Release") -> dict[str, Any]:
     """The content afresh, for a release without report.json."""
     from noisewise.reporting.content import as_json, report_content
-    from noisewise.study import analyze_release
+    from noisewise.study import analyze_each
 
     with shown_progress() as progress:
-        analyses = target.manifest().analyses if target.manifest().synthesis else ()
-        results = analyze_release(target, analyses, progress=progress)
-    return dict(json.loads(as_json(report_content(target, results))))
+        results, failed = analyze_each(
+            target, target.manifest().analyses if target.manifest().synthesis else (), progress
+        )
+    return dict(json.loads(as_json(report_content(target, results, failed))))
+
+
+def say_failures(failed: Mapping[str, str]) -> None:
+    """Tell which analyses could not be pooled, and why; the command then ends with the exit code of an analysis."""
+    for title, reason in failed.items():
+        notices.print(f"{title} could not be pooled. {reason}", markup=False, style="red")
+    if failed:
+        raise typer.Exit(AnalysisError.exit_code)

@@ -17,6 +17,7 @@ from noisewise.cli.app import (
     say,
     shown_progress,
 )
+from noisewise.cli.reports import say_failures
 from noisewise.errors import AnalysisError
 from noisewise.posterior.result import Posterior
 
@@ -150,10 +151,12 @@ def run_command(
             ledger=account,
             measuring=OwnProcess(progress),
         )
+    assert outcome.posterior is not None  # it was fitted on the way
     _say_verdict(outcome.posterior)
     for pooled in outcome.results.values():
         say(pooled.summary().as_text() + "\n")
     say(f"Release: {folder}\nReport:  {outcome.report}")
+    say_failures(outcome.failed)
 
 
 def _destination(study: Path, release: Path | None) -> Path:

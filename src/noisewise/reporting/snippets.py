@@ -70,7 +70,7 @@ files <- sort(list.files("{exported}", pattern = "[.]csv$", full.names = TRUE))
 }})
 
 # Pooling for FULLY SYNTHETIC data: a minus before `within`. mice::pool() has a plus and is wrong here.
-fits <- fits[sapply(fits, nrow) == max(sapply(fits, nrow))]  # datasets in which every term could be estimated
+fits <- fits[sapply(fits, nrow) == max(sapply(fits, nrow))]  # those with every term
 q <- sapply(fits, function(fit) fit[, "Estimate"])
 v <- sapply(fits, function(fit) fit[, "Std. Error"]^2)
 m <- length(fits); n_syn <- {rows}; n <- {original}
