@@ -64,7 +64,7 @@ class Workload:
         if not kept:
             raise WorkloadError("The workload is empty. Name at least one marginal or one analysis.")
         for marginal in kept:
-            _refuse_huge(schema, marginal)
+            refuse_huge(schema, marginal)
         ordered = tuple(sorted(kept, key=lambda m: [schema.index(name) for name in m]))
         return cls(marginals=ordered, weights=_weights(ordered, given, tuple(weights)))
 
@@ -121,7 +121,8 @@ def _refuse_nested(marginals: list[Marginal]) -> None:
             )
 
 
-def _refuse_huge(schema: Schema, marginal: Marginal) -> None:
+def refuse_huge(schema: Schema, marginal: Marginal) -> None:
+    """Refuse a marginal whose table would not fit in memory."""
     cells = math.prod(schema.shape(marginal))
     if cells > MAX_MARGINAL_CELLS:
         raise WorkloadError(

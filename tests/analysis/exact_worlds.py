@@ -69,3 +69,11 @@ def unequal_noise(random, datasets):
     means = random.normal(published, np.sqrt(sampling + noise), (datasets, 5))
     values = random.normal(means, np.sqrt(sampling))
     return World(truth, values, np.broadcast_to(np.diag(sampling), (datasets, 5, 5)).copy())
+
+
+def tables(random, datasets):
+    """Tables of 2 × 3 counts, independent in truth, and what m synthetic datasets yield with Jeffreys' prior."""
+    truth = np.outer([0.4, 0.6], [0.2, 0.3, 0.5]).ravel()
+    counts = random.multinomial(ROWS, truth)
+    shares = random.dirichlet(counts + 0.5, datasets)
+    return random.multinomial(ROWS, shares).reshape(datasets, 2, 3).astype(float)

@@ -6,11 +6,13 @@ rule fails about once in 800 seeds. Seeds are fixed. Each test has a broken twin
 
 import numpy as np
 import pytest
-from exact_worlds import noisy_mean, normal_mean, proportion, regression, unequal_noise
+from exact_worlds import noisy_mean, normal_mean, proportion, regression, tables, unequal_noise
+from scipy.stats import chi2_contingency
 
 from noisewise.analysis.analyze import pool
 from noisewise.analysis.estimates import Estimates
 from noisewise.analysis.joint_tests import DirectWald, ReiterWald
+from noisewise.analysis.likelihood_ratio import g_square_test
 from noisewise.analysis.mixtures import FewDatasets
 from noisewise.analysis.pooling import FullySynthetic, FullySyntheticNormal, MissingDataRule, PartiallySynthetic
 
@@ -113,3 +115,15 @@ def test_the_chi_square_of_one_dataset_covers_two_coefficients_too_seldom():
 
 def test_a_false_value_of_two_coefficients_is_rejected_more_often():
     assert rejections(regression, None, shift=0.15) > 0.5
+
+
+def test_independence_is_rejected_at_its_level_by_the_likelihood_ratio():
+    rejected = [g_square_test(made, rows=400, original_rows=400).pvalue < 0.05 for made in worlds(tables)]
+
+    assert accepted(1 - np.mean(rejected))
+
+
+def test_the_chi_square_of_one_table_rejects_independence_too_often():
+    rejected = [chi2_contingency(made[0], lambda_="log-likelihood").pvalue < 0.05 for made in worlds(tables, 2)]
+
+    assert not accepted(1 - np.mean(rejected))

@@ -27,7 +27,9 @@ def test_every_format_writes_each_dataset_its_note_and_the_schema(datasets, form
     paths = export(datasets, tmp_path / "out", format)
 
     names = [path.name for path in paths]
-    assert names == sorted(["HOW-TO-ANALYSE.txt", "schema.toml", *(f"dataset-00{i}{format.suffix}" for i in (1, 2, 3))])
+    assert names == sorted(
+        ["HOW-TO-ANALYSE.txt", "levels.csv", "schema.toml", *(f"dataset-00{i}{format.suffix}" for i in (1, 2, 3))]
+    )
     note = (tmp_path / "out" / "HOW-TO-ANALYSE.txt").read_text("utf-8")
     assert "(1 + 1/m) b - v" in note
     assert "--rows 300 --original-rows 300" in note
@@ -86,7 +88,7 @@ def test_the_stacked_archive_is_in_the_long_form_of_mice(datasets, tmp_path):
     path = export_stacked(datasets, tmp_path / "all.zip", Csv())
 
     with zipfile.ZipFile(path) as archive:
-        assert sorted(archive.namelist()) == ["HOW-TO-ANALYSE.txt", "datasets.csv", "schema.toml"]
+        assert sorted(archive.namelist()) == ["HOW-TO-ANALYSE.txt", "datasets.csv", "levels.csv", "schema.toml"]
         frame = pd.read_csv(io.BytesIO(archive.read("datasets.csv")))
         assert "the column .imp" in archive.read("HOW-TO-ANALYSE.txt").decode()
     assert list(frame.columns) == [".imp", ".id", *SCHEMA.names]

@@ -75,16 +75,26 @@ def independence_test(
     rows = weighted_rows(datasets, (first, second))
     tables = np.concatenate([_tables(part.frame, part.counts, first, second) for part in rows])
     tables = tables[:, tables.any(axis=(0, 2))][:, :, tables.any(axis=(0, 1))]
-    constraints = (tables.shape[1] - 1) * (tables.shape[2] - 1)
-    if constraints < 1:
+    if min(tables.shape[1:]) < 2:
         raise AnalysisError(f"One of {first!r} and {second!r} has a single level. There is nothing to test.")
-    shares = tables / tables.sum(axis=(1, 2))[:, None, None]
-    mean = shares.mean(axis=0)
-    own = np.array([_g_square(table, share) for table, share in zip(tables, shares, strict=True)])
-    at_mean = np.array([_g_square(table, mean) for table in tables])
     size, original = sizes(datasets, original_rows)
-    test = reiter_likelihood_ratio(own, at_mean, constraints, rows=size, original_rows=original)
+    test = g_square_test(tables, rows=size, original_rows=original)
     return replace(test, notes=_notes(datasets, support, rows))
+
+
+def g_square_test(
+    tables: Float[ndarray, "datasets rows columns"], *, rows: int | None = None, original_rows: int | None = None
+) -> JointTest:
+    """The likelihood-ratio test of independence from each dataset's table of counts."""
+    shares = tables / tables.sum(axis=(1, 2), keepdims=True)
+    mean = np.broadcast_to(shares.mean(axis=0), shares.shape)
+    return reiter_likelihood_ratio(
+        _g_square(tables, shares),
+        _g_square(tables, mean),
+        (tables.shape[1] - 1) * (tables.shape[2] - 1),
+        rows=rows,
+        original_rows=original_rows,
+    )
 
 
 def _notes(datasets: Sequence[Any], support: Support | None, rows: list[WeightedRows]) -> tuple[str, ...]:
@@ -165,8 +175,10 @@ def _tables(frame: Any, counts: Float[ndarray, "datasets distinct"], first: str,
     return flat.reshape(len(counts), len(row_levels), len(column_levels))
 
 
-def _g_square(table: Float[ndarray, "rows columns"], share: Float[ndarray, "rows columns"]) -> float:
-    """2 Σ count · log(share / product of its margins)."""
-    expected = share.sum(axis=1, keepdims=True) * share.sum(axis=0, keepdims=True)
-    filled = table > 0
-    return float(2 * (table[filled] * np.log(share[filled] / expected[filled])).sum())
+def _g_square(
+    tables: Float[ndarray, "datasets rows columns"], shares: Float[ndarray, "datasets rows columns"]
+) -> Float[ndarray, " datasets"]:
+    """2 Σ count · log(share / product of its margins), for each dataset; empty cells add nothing."""
+    expected = shares.sum(axis=2, keepdims=True) * shares.sum(axis=1, keepdims=True)
+    ratio = np.divide(shares, expected, out=np.ones(shares.shape), where=tables > 0)
+    return np.asarray(2 * (tables * np.log(ratio)).sum(axis=(1, 2)))

@@ -45,7 +45,7 @@ class Csv(Format):
 
     name = "csv"
     suffix = ".csv"
-    reading = "In R: read.csv(file, stringsAsFactors = TRUE). The order of levels is in schema.toml."
+    reading = "Levels and their order are in levels.csv. In R, docs/pool.R of noisewise fits a glm to all and pools."
 
     def write(self, table: pa.Table, schema: Schema, path: Path, note: str) -> None:
         plain = [column.cast(_value_type(column.type)) for column in table.columns]

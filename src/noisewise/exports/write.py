@@ -1,5 +1,6 @@
 """Writing exports: a folder of files, or one archive with all datasets stacked."""
 
+import csv
 import shutil
 import tempfile
 import zipfile
@@ -14,10 +15,13 @@ from noisewise.errors import ReleaseError
 from noisewise.exports.formats import Format
 from noisewise.exports.notes import how_to_analyse
 from noisewise.progress import Progress, silent
+from noisewise.schema import Categorical
 from noisewise.synthesis import SyntheticDatasets
 
 NOTE = "HOW-TO-ANALYSE.txt"
 SCHEMA = "schema.toml"
+LEVELS = "levels.csv"
+"""The levels of every category in the schema's order, for software that cannot read TOML."""
 MAX_STACKED_CELLS = 2_000_000_000
 """Most cells of a stacked table, which is built in memory."""
 
@@ -86,6 +90,14 @@ def _stacked(datasets: SyntheticDatasets, index: tuple[str, str], progress: Prog
 def _write_beside(folder: Path, datasets: SyntheticDatasets, note: str) -> None:
     (folder / NOTE).write_text(note, "utf-8")
     (folder / SCHEMA).write_text(datasets.schema.to_toml(), "utf-8")
+    levels = [
+        (column.name, label)
+        for column in datasets.schema.columns
+        if isinstance(column, Categorical)
+        for label in column.declared_labels
+    ]
+    with (folder / LEVELS).open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows([("column", "level"), *levels])
 
 
 @contextmanager

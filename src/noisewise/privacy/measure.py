@@ -7,15 +7,16 @@ from noisewise.confidential.counts import ExactCounts, count
 from noisewise.errors import DataError, SchemaError
 from noisewise.noisy_counts import Measurement, NoisyCounts
 from noisewise.privacy.accounting import PrivacyLoss
-from noisewise.privacy.acts import MEASURE, SELECT, planned_acts
+from noisewise.privacy.acts import EDGES, MEASURE, SELECT, planned_acts
 from noisewise.privacy.allowance import Allowance
 from noisewise.privacy.budget import Budget
+from noisewise.privacy.edges import buy_edges, histograms, in_bins
 from noisewise.privacy.ledger import Ledger
 from noisewise.privacy.noise import NoiseSource, OpenDPNoise
 from noisewise.privacy.selection import Chances, Selection
 from noisewise.privacy.statement import loss_of, statement_of
 from noisewise.schema import Schema
-from noisewise.workload import Workload
+from noisewise.workload import Workload, refuse_huge
 
 
 def measure(
@@ -38,6 +39,9 @@ def measure(
 
     With `select` (such as `Mst(share=0.1)`) further marginals are chosen from the table itself: that is a private act
     too, has its own share of the budget, and its own line in the statement.
+
+    Columns with edges = "quantiles" get them from noisy counts on their grids: a private act as well, with the share of
+    the budget that the schema declares. The noisy counts come with the schema that has the edges.
 
     With a `ledger` the cost is debited before anything is drawn, what passes the dataset's cap is refused, and the
     same question is answered once: asked again, it costs nothing and gives the same noisy counts. Without one, nobody
@@ -76,15 +80,24 @@ def measure_with_insecure_noise_for_tests(
     if select is not None and not select.choices(schema, workload.marginals):
         select = None  # what is required ties everything together already
     looked_at = () if select is None else (*select.one_way(schema), *select.candidates(schema, workload.marginals))
-    exact = count(data, schema, dict.fromkeys((*workload.marginals, *looked_at)), unit, max_rows_per_unit)
+    fine = schema.on_grids
+    wanted = tuple(dict.fromkeys((*histograms(schema), *workload.marginals, *looked_at)))
+    for marginal in wanted:
+        refuse_huge(fine, marginal)
+    exact = count(data, fine, wanted, unit, max_rows_per_unit)
     settled = budget.resolved(exact.rows)
     acts = planned_acts(schema, workload, settled, select, max_rows_per_unit)
     statement = statement_of(acts, settled, unit)  # refuses before anything is drawn
     losses = {act.name: act.loss for act in acts}
 
     def draw() -> NoisyCounts:
-        measurements = _drawn(exact, schema, workload, select, losses, Allowance(loss_of(statement), noise))
-        return NoisyCounts(schema=schema, rows=exact.rows, measurements=measurements, privacy=statement)
+        allowance = Allowance(loss_of(statement), noise)
+        known = schema
+        if EDGES in losses:
+            known = buy_edges(exact.tables, schema, losses[EDGES], allowance)
+        counted = ExactCounts(rows=exact.rows, tables=in_bins(exact.tables, schema, known))
+        measurements = _drawn(counted, schema, workload, select, losses, allowance)
+        return NoisyCounts(schema=known, rows=exact.rows, measurements=measurements, privacy=statement)
 
     if ledger is None:
         return draw()

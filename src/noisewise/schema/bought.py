@@ -34,7 +34,8 @@ class QuantileNumeric(Numbers):
     """A number whose bins are to hold about equally many rows; the edges are chosen from a public grid.
 
     The grid is public knowledge, written by hand. `measure` counts the rows between its points with noise, which costs
-    a part of the budget, and picks the edges from the noisy counts. From then on the column is an ordinary `Numeric`.
+    a part of the budget (`share`), and picks the edges from the noisy counts. From then on the column is an ordinary
+    `Numeric`.
     """
 
     type: Literal["numeric"] = "numeric"
@@ -45,6 +46,9 @@ class QuantileNumeric(Numbers):
     """Number of bins wanted. Where many rows share a value there may be fewer."""
     grid: tuple[float, ...] | EvenGrid
     """The values an edge may take, the outermost included: a list, or { from = 0, to = 100, step = 5 }."""
+
+    share: float = Field(default=0.05, gt=0, lt=1)
+    """The part of the whole budget that the edges of this column cost."""
 
     @model_validator(mode="after")
     def _check(self) -> "QuantileNumeric":
@@ -84,7 +88,7 @@ class QuantileNumeric(Numbers):
         return self._with(edges)
 
     def _with(self, edges: tuple[float, ...], **changed: object) -> Numeric:
-        own = {key: value for key, value in self if key not in ("edges", "bins", "grid")}
+        own = {key: value for key, value in self if key not in ("edges", "bins", "grid", "share")}
         return Numeric(**{**own, "edges": edges, **changed})
 
     def levels_from_grid(self, edges: tuple[float, ...]) -> np.ndarray:
