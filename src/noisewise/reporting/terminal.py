@@ -7,7 +7,7 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from noisewise.reporting.pictures.svg import shortened
+from noisewise.drawing.svg import shortened
 
 STYLES = {"good": "green", "care": "yellow", "bad": "red"}
 SIGNS = {"good": "✓", "care": "△", "bad": "✕"}
