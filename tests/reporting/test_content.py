@@ -15,9 +15,9 @@ from noisewise.analysis import analyze, glm
 from noisewise.artifacts import Release, damage
 from noisewise.exports import export
 from noisewise.exports.formats import FORMATS
-from noisewise.noisy_counts import Measurement, NoisyCounts
+from noisewise.noisy_counts import Measurement, NoisyCounts, observed_counts
+from noisewise.posterior.expected import expected_counts
 from noisewise.reporting.content import as_json, report_content
-from noisewise.reporting.expected import expected_counts, observed_counts
 from noisewise.reporting.headline import power, promise
 from noisewise.reporting.html import render
 from noisewise.reporting.measurements import measured_pairs, pair_content

@@ -4,8 +4,10 @@ Plain NumPy, so that whoever holds a release can read it, draw datasets and judg
 """
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float
@@ -14,6 +16,9 @@ from pydantic import BaseModel, ConfigDict
 from noisewise.errors import ModelError, ReleaseError
 from noisewise.model.maxent import MaxEnt
 from noisewise.noisy_counts import NoisyCounts
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 MAX_TREE_CELLS = 20_000_000  # a table of them takes 160 MB, and a few are needed at a time
 
@@ -79,6 +84,16 @@ class Posterior:
     def model(self) -> MaxEnt:
         """The model the parameters belong to."""
         return model_of(self.noisy_counts)
+
+    def plot(self, *marginals: str | Sequence[str]) -> "Figure":
+        """A picture per measured marginal: every cell's expected count with its 95 % interval, and the noisy count.
+
+        Name marginals to see those only: `plot("age", "income")` for one, `plot(("age", "income"), ("race",))` for
+        more. What comes back is a matplotlib figure. Needs the extra `plot`.
+        """
+        from noisewise.posterior.pictures import posterior_plot
+
+        return posterior_plot(self, marginals)
 
     @property
     def hash(self) -> str:

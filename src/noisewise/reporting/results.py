@@ -6,7 +6,7 @@ import numpy as np
 
 from noisewise.analysis.pooled import Pooled
 from noisewise.analysis.support import Support
-from noisewise.reporting.expected import WITHIN
+from noisewise.noisy_counts import WITHIN
 from noisewise.reporting.measurements import figure
 
 UNSUPPORTED, FELL_BACK, CAREFUL = "†", "‡", "!"
