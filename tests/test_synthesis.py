@@ -4,6 +4,7 @@ import hashlib
 import os
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -12,9 +13,9 @@ import pytest
 from scipy.stats import chi2
 
 from noisewise.artifacts import Release
-from noisewise.errors import FitError
+from noisewise.errors import FitError, ReleaseError
 from noisewise.schema import Categorical, Schema
-from noisewise.synthesis import synthesize, write_datasets
+from noisewise.synthesis import synthesize, write_datasets, write_partitions
 from oracles.enumeration import Enumeration
 from small_release import SCHEMA, posterior_by_hand, small_counts
 
@@ -214,3 +215,64 @@ def test_memory_does_not_grow_with_the_number_of_datasets(posterior, tmp_path):
 
     one_dataset = synthesize(posterior, 1, rows=20_000, seed=8)[0].nbytes
     assert peak(60) <= peak(6) + 8 * one_dataset
+
+
+def test_partitions_are_drawn_from_places_of_their_own(posterior):
+    whole = replace(synthesize(posterior, 2, rows=1000, seed=8), partition_rows=300)
+    assert whole.partition_count == 4
+    parts = list(whole.partitions(1, range(4)))
+    assert [len(part) for part in parts] == [300, 300, 300, 100]
+    assert whole[1].equals(pa.concat_tables(parts))
+    alone = [next(whole.partitions(1, range(i, i + 1))) for i in (3, 1)]
+    assert [alone[0].equals(parts[3]), alone[1].equals(parts[1])] == [True, True]
+    assert not any(parts[i].equals(parts[j]) for i in range(3) for j in range(i))
+    assert parts[0].equals(synthesize(posterior, 2, rows=300, seed=8)[1])
+
+
+def test_rows_of_different_partitions_are_independent(posterior):
+    """Were two partitions drawn from one place of the stream, their rows would agree; χ² tells within seconds."""
+    whole = replace(synthesize(posterior, 1, rows=20_000, seed=8), partition_rows=10_000)
+    first, second = (part["ward"].combine_chunks().indices.to_numpy() for part in whole.partitions(0, range(2)))
+
+    def p_value(one, other):
+        observed = np.bincount(one * 3 + other, minlength=9).reshape(3, 3)
+        expected = np.outer(observed.sum(1), observed.sum(0)) / observed.sum()
+        return chi2.sf(((observed - expected) ** 2 / expected).sum(), 4)
+
+    assert p_value(first, second) > 1e-3
+    assert p_value(first, first) < 1e-9  # the broken twin: the same place
+
+
+def test_a_file_and_a_folder_of_partitions_hold_the_same_rows(posterior, tmp_path):
+    whole = replace(synthesize(posterior, 3, rows=1000, seed=8), partition_rows=300)
+    paths = write_datasets(whole, tmp_path / "files")
+    steps = []
+    stored = write_partitions(whole, tmp_path / "folders", lambda _, done, total: steps.append((done, total)))
+    assert steps[-1] == (12, 12)
+    assert [p.name for p in sorted((tmp_path / "folders" / "dataset=001").iterdir())] == [
+        f"part-{i:05d}.parquet" for i in range(4)
+    ]
+    for number in range(3):
+        assert pq.ParquetFile(paths[number]).num_row_groups == 4
+        assert stored[number].equals(whole[number])
+        assert pq.read_table(paths[number]).equals(pq.ParquetFile(paths[number]).read())
+    one_table = pq.read_table(tmp_path / "folders")
+    assert (one_table.num_rows, one_table.column_names[-1]) == (3000, "dataset")
+    (tmp_path / "folders" / "dataset=001" / "part-00003.parquet").unlink()
+    with pytest.raises(ReleaseError, match="does not hold"):
+        stored[1]
+
+
+def test_memory_does_not_grow_with_the_rows_of_a_dataset(posterior, tmp_path):
+    pool = pa.default_memory_pool()
+
+    def peak(rows):
+        most, whole = [0], replace(synthesize(posterior, 1, rows=rows, seed=8), partition_rows=20_000)
+        before = pool.bytes_allocated()
+        tables = whole.partitions(0, range(whole.partition_count))
+        for _ in tables:
+            most.append(pool.bytes_allocated() - before)
+        write_datasets(whole, tmp_path / str(rows))
+        return max(most)
+
+    assert peak(400_000) <= 2 * peak(40_000)

@@ -106,9 +106,6 @@ class DataError(NoisewiseError):
             "The source stores instants and the schema declares no time_zone for this column. Declare the zone in "
             "which its periods are meant."
         ),
-        "unit-too-large": (
-            "Some unit has more rows than max_rows_per_unit. Declare a larger bound, or thin out the source first."
-        ),
         "unit-column-missing": "max_rows_per_unit above 1 needs the column that names the unit.",
         "process-ended": (
             "The process that opens the table ended without an answer, perhaps for want of memory. Run the same "

@@ -83,7 +83,7 @@ def test_what_is_no_list_of_datasets(datasets, message):
         (ols("y ~ x", weights="three"), "weights 'three' are not numbers"),
         (ols("y ~ x", weights="y"), "must be finite and not negative"),
         (ols("y ~ x", weights="ww"), "Did you mean 'w'"),
-        (multinomial_logit("three + x ~ y"), "one column as it is"),
+        (multinomial_logit("three + x ~ y"), "needs one outcome"),
         (ordered_logit("I(x > 2) ~ y"), "one column as it is"),
         (means("three"), "is a category, not a number"),
         (means("z"), "Column 'z' is not in dataset 0"),

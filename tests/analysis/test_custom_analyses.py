@@ -224,3 +224,15 @@ def test_cov_params_may_be_an_attribute():
     fitted = SimpleNamespace(params=np.array([1.0, 2.0]), cov_params=np.eye(2))
 
     assert Custom(lambda frame: fitted).fit(frames()).terms == ("estimate 0", "estimate 1")
+
+
+def test_a_learner_counts_rows_set_aside_and_says_how_the_outcome_was_coded():
+    datasets = frames()
+    for frame in datasets:
+        frame.loc[:9, "x"] = np.nan
+    estimates = Learner(LeastSquares(), "group ~ x", resamples=3).fit(datasets)
+
+    assert estimates.notes == (
+        "Outcome as numbers: 0 = 'a', 1 = 'b'.",
+        "Rows set aside because a variable is missing: 10 per dataset.",
+    )

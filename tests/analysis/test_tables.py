@@ -115,10 +115,52 @@ def test_the_command_pools_a_csv_and_takes_the_rows_from_a_release(tmp_path):
     np.testing.assert_allclose(result["conf.low"], expected["conf.low"])
 
 
-def test_the_command_refuses_what_it_does_not_know(tmp_path):
-    tidy().to_csv(tmp_path / "t.csv", index=False)
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["t.csv", "--rule", "rubin"], "--rule is 'rubin'"),
+        (["none.csv"], "none.csv does not exist"),
+        (["empty.csv"], "Cannot read"),
+        (["t.csv", "--rows", "-4", "--original-rows", "9"], "rows is -4"),
+        (["t.csv", "--rows", "9", "--original-rows", "0"], "original_rows is 0"),
+        (["t.csv", "--alpha", "5"], "alpha is 5"),
+        (["t.csv", "--datasets", "3"], "results of 6 datasets, more than the 3"),
+        (["t.csv", "--datasets", "60"], "6 of 60 datasets"),
+        (["t.csv", "-o", "nowhere/out.csv"], "Give a file in a folder that is there"),
+    ],
+)
+def test_the_command_refuses_with_one_line(tmp_path, monkeypatch, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    tidy().to_csv("t.csv", index=False)
+    (tmp_path / "empty.csv").touch()
 
-    wrong = CliRunner().invoke(app, ["pool", str(tmp_path / "t.csv"), "--rule", "rubin"])
-    missing = CliRunner().invoke(app, ["pool", str(tmp_path / "none.csv")])
+    done = CliRunner().invoke(app, ["pool", *arguments])
 
-    assert (wrong.exit_code, missing.exit_code) == (8, 8)
+    assert done.exit_code == 8
+    assert message in done.output.replace("\n", " ")
+
+
+def test_datasets_without_any_result_are_counted():
+    table = tidy(20)
+
+    pooled = pool_results(table[table["dataset"] != 7], rows=100, original_rows=100, datasets=20)
+
+    assert pooled.left_out == {"the dataset is not in the table": 1}
+    assert [one.datasets for one in pooled.pooled] == [19, 19]
+    assert "Left out in 1 of 20 datasets: the dataset is not in the table." in pooled.notes
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        {"dataset": ".imp", "std_error": "std.error"},
+        {"dataset": "_mj", "term": "parm", "std_error": "stderr"},
+        {"dataset": "_Imputation_", "term": "Parameter", "estimate": "Estimate", "std_error": "StdErr"},
+        {"dataset": "Imputation_", "std_error": "Std. Error"},
+    ],
+    ids=["r", "stata", "sas", "spss"],
+)
+def test_the_names_of_other_software_are_understood(names):
+    renamed = pool_table(tidy().rename(columns=names), rows=100, original_rows=100)
+
+    pd.testing.assert_frame_equal(renamed, pool_table(tidy(), rows=100, original_rows=100))

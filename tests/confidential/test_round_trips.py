@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noisewise.confidential.codes import level_code
+from noisewise.confidential.codes import rows_of_codes
 from noisewise.confidential.counts import count
 from noisewise.confidential.sources import opened
 from noisewise.schema import Schema
@@ -122,9 +122,7 @@ TYPES |= {"moment": pa.timestamp("us", "UTC"), "local": pa.timestamp("us")}
 def coded(table) -> np.ndarray:
     """Level codes of a whole table, as the engine computes them."""
     with opened(table) as source:
-        codes = {f"v{i}": level_code(column, source.column(column.name)) for i, column in enumerate(SCHEMA.columns)}
-        answer = source.table.select(**codes).to_pyarrow()
-    return np.stack([np.asarray(column) for column in answer.columns], axis=1)
+        return rows_of_codes(source, SCHEMA.columns)
 
 
 def random_codes(rows, seed) -> np.ndarray:
@@ -156,10 +154,8 @@ def test_as_texts_the_decoded_values_are_counted_the_same():
     as_texts = pa.table({name: table[name].cast(pa.string()) for name in table.column_names})
     kept = [SCHEMA.index(name) for name in table.column_names]
     with opened(as_texts) as source:
-        answer = source.table.select(
-            **{name: level_code(SCHEMA.column(name), source.column(name)) for name in table.column_names}
-        ).to_pyarrow()
-    assert (np.stack([np.asarray(c) for c in answer.columns], axis=1) == codes[:, kept]).all()
+        found = rows_of_codes(source, [SCHEMA.columns[i] for i in kept])
+    assert (found == codes[:, kept]).all()
 
 
 @settings(max_examples=12, deadline=None, derandomize=True)

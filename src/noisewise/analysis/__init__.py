@@ -14,15 +14,9 @@ from noisewise.analysis.joint_tests import DirectWald, JointTest, ReiterWald
 from noisewise.analysis.learners import Learner
 from noisewise.analysis.likelihood_ratio import independence_test, likelihood_ratio_test
 from noisewise.analysis.mixtures import FewDatasets, PosteriorMixture
+from noisewise.analysis.other_data import MissingDataRule, PartiallySynthetic
 from noisewise.analysis.pooled import Pooled
-from noisewise.analysis.pooling import (
-    FullySynthetic,
-    FullySyntheticNormal,
-    MissingDataRule,
-    PartiallySynthetic,
-    PooledEstimate,
-    PoolingRule,
-)
+from noisewise.analysis.pooling import FullySynthetic, FullySyntheticNormal, PooledEstimate, PoolingRule
 from noisewise.analysis.quantiles import quantiles
 from noisewise.analysis.remedies import DropHugeVariances, RidgeBootstrap
 from noisewise.analysis.support import Support, check_support

@@ -10,9 +10,8 @@ from jaxtyping import Float, Int
 from numpy import ndarray
 
 from noisewise.analysis.estimates import Estimates, Estimator
-from noisewise.analysis.formulas import Design, codes_of, designs, missing_note, parse, variables_of_terms
+from noisewise.analysis.formulas import Design, Prepared, codes_of, prepare
 from noisewise.analysis.likelihoods import Curve, Likelihood, fit_each
-from noisewise.analysis.rows import weighted_rows
 from noisewise.errors import AnalysisError
 
 
@@ -24,20 +23,17 @@ class MultinomialLogit(Estimator):
     """Outcome and terms, in formulaic's notation."""
 
     def fit(self, datasets: Sequence[Any]) -> Estimates:
-        parsed = parse(self.formula)
-        rows = weighted_rows(datasets, parsed.columns)
-        outcome, levels = _levels(parsed.outcome, parsed.left, rows[0].frame)
-        made, spec, _ = designs(parsed, rows)
-        names, about = made[0].terms, variables_of_terms(parsed, made[0].terms, spec)
-        named = [(f"{outcome}={level}: {name}", name) for level in levels[1:] for name in names]
+        ready = prepare(self.formula, datasets)
+        outcome, levels = _levels(ready)
+        named = [(f"{outcome}={level}: {name}", name) for level in levels[1:] for name in ready.terms]
         return fit_each(
             [term for term, _ in named],
-            made,
+            ready.designs,
             lambda design, counts: _Multinomial(
                 matrix=design.matrix, codes=codes_of(design.frame, outcome)[0], counts=counts, levels=len(levels)
             ),
-            (f"Log odds against {outcome} = {levels[0]!r}.", *missing_note(rows)),
-            {term: about[name] for term, name in named},
+            (f"Log odds against {outcome} = {levels[0]!r}.", *ready.notes),
+            {term: ready.variables[name] for term, name in named},
             f"Multinomial logit: {self.formula}",
         )
 
@@ -54,20 +50,16 @@ class OrderedLogit(Estimator):
     """Outcome and terms, in formulaic's notation; the cut points take the place of an intercept."""
 
     def fit(self, datasets: Sequence[Any]) -> Estimates:
-        parsed = parse(self.formula)
-        rows = weighted_rows(datasets, parsed.columns)
-        outcome, levels = _levels(parsed.outcome, parsed.left, rows[0].frame)
-        made, spec, _ = designs(parsed, rows)
-        kept = [i for i, name in enumerate(made[0].terms) if name != "Intercept"]
-        names = [made[0].terms[i] for i in kept]
+        ready = prepare(self.formula, datasets)
+        outcome, levels = _levels(ready)
+        names = [ready.terms[i] for i in ready.slopes]
         cuts = [f"{low}|{high}" for low, high in itertools.pairwise(levels)]
-        about = variables_of_terms(parsed, made[0].terms, spec)
         return fit_each(
             [*names, *cuts],
-            made,
-            lambda design, counts: _ordered(design, kept, outcome, counts, len(levels)),
-            (f"Order of {outcome}: {' < '.join(levels)}.", *missing_note(rows)),
-            {name: about[name] for name in names} | dict.fromkeys(cuts, (outcome,)),
+            ready.designs,
+            lambda design, counts: _ordered(design, ready.slopes, outcome, counts, len(levels)),
+            (f"Order of {outcome}: {' < '.join(levels)}.", *ready.notes),
+            {name: ready.variables[name] for name in names} | dict.fromkeys(cuts, (outcome,)),
             f"Ordered logit (proportional odds): {self.formula}",
         )
 
@@ -82,10 +74,12 @@ def ordered_logit(formula: str) -> OrderedLogit:
     return OrderedLogit(formula)
 
 
-def _levels(outcome: tuple[str, ...], left: Any, frame: Any) -> tuple[str, tuple[str, ...]]:
-    if len(outcome) != 1 or tuple(map(str, left)) != outcome:
+def _levels(ready: Prepared) -> tuple[str, tuple[str, ...]]:
+    """The outcome and its levels."""
+    outcome = ready.parsed.outcome
+    if tuple(map(str, ready.parsed.left)) != outcome:
         raise AnalysisError("The outcome must be one column as it is. Write 'column ~ a + b'.")
-    levels = codes_of(frame, outcome[0])[1]
+    levels = codes_of(ready.designs[0].frame, outcome[0])[1]
     if len(levels) < 2:
         raise AnalysisError(f"The outcome {outcome[0]!r} has one level only: {levels}. There is nothing to model.")
     return outcome[0], levels

@@ -10,18 +10,8 @@ from jaxtyping import Float, Int
 from numpy import ndarray
 
 from noisewise.analysis.estimates import Estimates, Estimator
-from noisewise.analysis.formulas import (
-    Design,
-    codes_of,
-    designs,
-    missing_note,
-    outcome_values,
-    parse,
-    variables_of_terms,
-    with_outcome,
-)
+from noisewise.analysis.formulas import Design, codes_of, outcome_values, prepare, with_outcome
 from noisewise.analysis.likelihoods import Curve, Likelihood, fit_each
-from noisewise.analysis.rows import weighted_rows
 from noisewise.errors import AnalysisError
 
 
@@ -43,22 +33,18 @@ class Cox(Estimator):
         return with_outcome(self.event, self.formula)
 
     def fit(self, datasets: Sequence[Any]) -> Estimates:
-        parsed = parse(self.formula)
-        columns = parsed.columns if self.event is None else (*parsed.columns, self.event)
-        rows = weighted_rows(datasets, columns)
-        levels = outcome_values(parsed, rows[0].frame)[1]
+        ready = prepare(self.formula, datasets, besides=self.event)
+        levels = outcome_values(ready.parsed, ready.designs[0].frame)[1]
         if levels:
-            raise AnalysisError(f"The time {parsed.outcome[0]!r} is a category ({', '.join(levels)}). Give a number.")
-        made, spec, _ = designs(parsed, rows)
-        kept = [i for i, name in enumerate(made[0].terms) if name != "Intercept"]
-        names = [made[0].terms[i] for i in kept]
-        about = variables_of_terms(parsed, made[0].terms, spec, self.event)
+            time = ready.parsed.outcome[0]
+            raise AnalysisError(f"The time {time!r} is a category ({', '.join(levels)}). Give a number.")
+        names = [ready.terms[i] for i in ready.slopes]
         return fit_each(
             names,
-            made,
-            lambda design, counts: _breslow(design, kept, self._happened(design), counts),
-            ("Ties by Breslow's approximation.", *missing_note(rows)),
-            {name: about[name] for name in names},
+            ready.designs,
+            lambda design, counts: _breslow(design, ready.slopes, self._happened(design), counts),
+            ("Ties by Breslow's approximation.", *ready.notes),
+            {name: ready.variables[name] for name in names},
             f"Cox proportional hazards: {self.formula}" + (f" (event: {self.event})" if self.event else ""),
         )
 

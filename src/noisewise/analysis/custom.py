@@ -7,6 +7,7 @@ vector with its covariance matrix. Without a variance, `Bootstrap` finds one by 
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from numpy import ndarray
 from noisewise.analysis.estimates import Estimates, Estimator
 from noisewise.analysis.parallel import each
 from noisewise.errors import AnalysisError
+from noisewise.synthesis import SparkDatasets
 
 NUMERICAL = (ArithmeticError, ValueError, RuntimeError)
 """What a fit on unlucky data raises (LinAlgError is a ValueError); anything else is a mistake in the function."""
@@ -184,7 +186,10 @@ def collect(
     datasets: Sequence[Any], fit_one: Callable[[Any, int], Reading], title: str, workers: int | None
 ) -> Estimates:
     """Run an analysis on each dataset; what fails or is not finite is left out and counted by reason."""
-    attempts = each(lambda number: _attempt(fit_one, datasets[number], number), len(datasets), workers)
+    if isinstance(datasets, SparkDatasets):
+        attempts = datasets.map(partial(_attempt, fit_one))
+    else:
+        attempts = each(lambda number: _attempt(fit_one, datasets[number], number), len(datasets), workers)
     readings = [reading for reading, _ in attempts]
     left_out = dict(Counter(reason for _, reason in attempts if reason))
     found = [reading for reading in readings if reading is not None]

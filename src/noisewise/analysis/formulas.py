@@ -1,5 +1,6 @@
 """Formulas: which columns a model uses, its design matrix on distinct rows, and its outcome."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -8,7 +9,7 @@ from jaxtyping import Float, Int
 from numpy import ndarray
 
 from noisewise.analysis.estimates import spread_summary
-from noisewise.analysis.rows import WeightedRows, expand
+from noisewise.analysis.rows import WeightedRows, expand, weighted_rows
 from noisewise.errors import AnalysisError, did_you_mean
 from noisewise.formula import columns_of, looks_at_whole_columns, read_formula
 
@@ -48,6 +49,58 @@ class Design:
     """Column names of the matrix."""
     frame: "pd.DataFrame"
     """The distinct rows themselves."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Prepared:
+    """A formula made ready on all datasets."""
+
+    parsed: Parsed
+    """The formula."""
+    designs: list[Design]
+    """One design that all datasets share, or one for each."""
+    variables: dict[str, tuple[str, ...]]
+    """The data columns that each term speaks of."""
+    notes: tuple[str, ...]
+    """What was done to the rows on the way."""
+
+    @property
+    def terms(self) -> tuple[str, ...]:
+        """Column names of the matrices."""
+        return self.designs[0].terms
+
+    @property
+    def slopes(self) -> list[int]:
+        """Positions of the terms other than the intercept."""
+        return [i for i, term in enumerate(self.terms) if term != "Intercept"]
+
+
+def prepare(
+    formula: str,
+    datasets: Sequence[Any],
+    *,
+    weights: str | None = None,
+    besides: str | None = None,
+    by_row: bool = False,
+) -> Prepared:
+    """Read a formula, reduce the datasets to distinct rows (or, with `by_row`, to all of them), and make the designs.
+
+    `weights` names a column of prior weights, `besides` one that belongs to the outcome, such as the event of a time.
+    """
+    parsed, extra = parse(formula), weights or besides
+    columns = parsed.columns if extra is None else tuple(dict.fromkeys((*parsed.columns, extra)))
+    rows = weighted_rows(datasets, columns)
+    rows = [one for part in rows for one in expand(part)] if by_row else rows
+    made, spec, written_out = designs(parsed, rows, weights)
+    notes = [f"Rows weighted by {weights!r} (prior weights)."] if weights else []
+    if written_out:
+        notes.append("A term depends on the whole column (scale, center, …); it was computed within each dataset.")
+    return Prepared(
+        parsed=parsed,
+        designs=made,
+        variables=variables_of_terms(parsed, made[0].terms, spec, extra),
+        notes=(*notes, *missing_note(rows)),
+    )
 
 
 def parse(formula: str) -> Parsed:

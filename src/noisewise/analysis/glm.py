@@ -10,20 +10,10 @@ from numpy import ndarray
 
 from noisewise.analysis.estimates import Estimates, Estimator, counted
 from noisewise.analysis.families import describe, family_of
-from noisewise.analysis.formulas import (
-    Design,
-    Parsed,
-    designs,
-    missing_note,
-    outcome_values,
-    parse,
-    variables_of_terms,
-    with_outcome,
-)
+from noisewise.analysis.formulas import Design, Parsed, Prepared, outcome_values, prepare, with_outcome
 from noisewise.analysis.irls import Fits, Problem, fit_many
 from noisewise.analysis.parallel import each
 from noisewise.analysis.remedies import DropHugeVariances, Remedy, RidgeBootstrap
-from noisewise.analysis.rows import weighted_rows
 from noisewise.errors import AnalysisError
 
 EMPTY = "a coefficient is not determined by the dataset (an empty level or a collinear column)"
@@ -57,18 +47,16 @@ class Glm(Estimator):
         return with_outcome(self.weights, self.formula)
 
     def fit(self, datasets: Sequence[Any]) -> Estimates:
-        parsed, family = parse(self.formula), family_of(self.family)
-        rows = weighted_rows(datasets, with_weights(parsed, self.weights))
-        labels = _check_outcome(parsed, rows[0].frame, family)
-        made, spec, written_out = designs(parsed, rows, self.weights)
-        _check_rows(made)
-        terms = made[0].terms
-        parts = [self._fit_design(design, family, first) for first, design in _numbered(made)]
-        estimates = _joined(terms, parts)
+        family = family_of(self.family)
+        ready = prepare(self.formula, datasets, weights=self.weights)
+        outcome = _check_outcome(ready, family)
+        _check_rows(ready.designs)
+        parts = [self._fit_design(design, family, first) for first, design in _numbered(ready.designs)]
+        estimates = _joined(ready.terms, parts)
         return replace(
             estimates,
-            notes=(*_notes(labels, written_out, self.weights), *missing_note(rows), *estimates.notes),
-            variables=variables_of_terms(parsed, terms, spec, self.weights),
+            notes=(*outcome, *ready.notes, *estimates.notes),
+            variables=ready.variables,
             title=f"Generalized linear model: {self.formula} ({describe(family)})",
         )
 
@@ -102,10 +90,11 @@ def ols(formula: str, remedy: Remedy | None = None, weights: str | None = None) 
     return Glm(formula, "gaussian", remedy, weights)
 
 
-def _check_outcome(parsed: Parsed, frame: Any, family: Any) -> tuple[str, ...]:
-    """Refuse an outcome that the family cannot have; return its levels."""
-    values, levels = outcome_values(parsed, frame)
-    name, outcome = type(family).__name__, " + ".join(map(str, parsed.left or ()))
+def _check_outcome(ready: Prepared, family: Any) -> tuple[str, ...]:
+    """Refuse an outcome that the family cannot have; say which level is modelled."""
+    levels = outcome_values(ready.parsed, ready.designs[0].frame)[1]
+    values = np.concatenate([design.outcome for design in ready.designs])
+    name, outcome = type(family).__name__, " + ".join(map(str, ready.parsed.left or ()))
     if levels and (name != "Binomial" or len(levels) != 2):
         raise AnalysisError(
             f"The outcome {outcome!r} has {len(levels)} levels ({', '.join(levels)}); the {name} family needs "
@@ -123,7 +112,7 @@ def _check_outcome(parsed: Parsed, frame: Any, family: Any) -> tuple[str, ...]:
         )
     if name in ("Gamma", "InverseGaussian") and values.min() <= 0:
         raise AnalysisError(f"The outcome {outcome!r} has values of 0 or less; the {name} family needs positive ones.")
-    return levels if not levels else (outcome, *levels)
+    return (f"Outcome: {outcome} = {levels[1]!r}, against {levels[0]!r}.",) if levels else ()
 
 
 def _check_rows(made: list[Design]) -> None:
@@ -155,15 +144,6 @@ def problem_of(design: Design, family: Any) -> Problem:
 def with_weights(parsed: Parsed, weights: str | None) -> tuple[str, ...]:
     """The columns a weighted model reads."""
     return parsed.columns if weights is None or weights in parsed.columns else (*parsed.columns, weights)
-
-
-def _notes(labels: tuple[str, ...], written_out: bool, weights: str | None) -> tuple[str, ...]:
-    notes = [f"Rows weighted by {weights!r} (prior weights)."] if weights else []
-    if labels:
-        notes.append(f"Outcome: {labels[0]} = {labels[2]!r}, against {labels[1]!r}.")
-    if written_out:
-        notes.append("A term depends on the whole column (scale, center, …); it was computed within each dataset.")
-    return tuple(notes)
 
 
 def _estimates(terms: tuple[str, ...], fits: Fits) -> Estimates:

@@ -11,8 +11,7 @@ from numpy import ndarray
 
 from noisewise.analysis.custom import Reading, collect, resampled
 from noisewise.analysis.estimates import Estimates, Estimator
-from noisewise.analysis.formulas import Design, designs, parse, variables_of_terms
-from noisewise.analysis.rows import expand, weighted_rows
+from noisewise.analysis.formulas import Design, Prepared, outcome_values, prepare
 from noisewise.errors import AnalysisError
 
 
@@ -40,14 +39,11 @@ class Learner(Estimator):
     """How many datasets are worked on at a time, in threads; the model must bear that."""
 
     def fit(self, datasets: Sequence[Any]) -> Estimates:
-        parsed = parse(self.formula)
-        rows = [one for part in weighted_rows(datasets, parsed.columns) for one in expand(part)]
-        made, spec, _ = designs(parsed, rows)
-        about = variables_of_terms(parsed, made[0].terms, spec)
+        ready = prepare(self.formula, datasets, by_row=True)
         title = f"{type(self.model).__name__}: {self.formula} (bootstrap, {self.resamples} resamples, seed {self.seed})"
-        estimates = collect(made, self._fit_design, title, self.workers)
-        known = {term: about[term] for term in estimates.terms if term in about}
-        return replace(estimates, variables=known)
+        estimates = collect(ready.designs, self._fit_design, title, self.workers)
+        known = {term: ready.variables[term] for term in estimates.terms if term in ready.variables}
+        return replace(estimates, variables=known, notes=(*_outcome_note(ready), *ready.notes))
 
     def _fit_design(self, design: Design, number: int) -> Reading:
         kept = [i for i, term in enumerate(design.terms) if term != "Intercept"]
@@ -60,6 +56,13 @@ class Learner(Estimator):
 
         seed = np.random.SeedSequence(self.seed, spawn_key=(number,))
         return resampled(estimate, len(matrix), (), self.resamples, seed)
+
+
+def _outcome_note(ready: Prepared) -> tuple[str, ...]:
+    """How a categorical outcome was given to the model."""
+    levels = outcome_values(ready.parsed, ready.designs[0].frame)[1]
+    listed = ", ".join(f"{code} = {level!r}" for code, level in enumerate(levels))
+    return (f"Outcome as numbers: {listed}.",) if levels else ()
 
 
 def coefficients(fitted: Any, names: tuple[str, ...]) -> Any:

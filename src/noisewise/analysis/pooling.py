@@ -7,8 +7,8 @@ is therefore an object with its own name, and the name says for which data it ho
     FullySyntheticNormal    the same for many datasets, with a normal reference
     FewDatasets             fully synthetic data when m is small and T may be negative (in mixtures.py)
     PosteriorMixture        mixes each dataset's posterior; needs far more synthetic than original rows (likewise)
-    MissingDataRule         Rubin's rule for multiply imputed missing values: not for a noisewise release
-    PartiallySynthetic      only some values were replaced: not for a noisewise release
+    MissingDataRule         Rubin's rule for multiply imputed missing values: not for a release (in other_data.py)
+    PartiallySynthetic      only some values were replaced: not for a release (likewise)
 
 The words, for one estimand: `estimates` and `variances` hold one number per dataset; `within` is the mean
 variance, `between` the variance of the estimates (denominator m - 1), `total` the pooled variance.
@@ -53,8 +53,52 @@ class PooledEstimate:
     """What intervals and p-values come from."""
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Given:
+    """What a rule pools: the estimates of one estimand, and their moments."""
+
+    estimates: Float[ndarray, " datasets"]
+    """One per dataset."""
+    variances: Float[ndarray, " datasets"]
+    """Theirs, each within its dataset."""
+    estimate: float
+    """The mean estimate."""
+    within: float
+    """The mean variance."""
+    between: float
+    """The variance of the estimates, with denominator m - 1."""
+    rows: int | None
+    """Rows of one synthetic dataset."""
+    original_rows: int | None
+    """Rows of the confidential table."""
+
+    @property
+    def datasets(self) -> int:
+        """How many there are: m."""
+        return len(self.estimates)
+
+    def pooled(
+        self, *, variance: float, reference: Reference, dof: float = np.inf, fallback: str = "", caution: str = ""
+    ) -> PooledEstimate:
+        """The result, once a rule has found its variance and reference."""
+        return PooledEstimate(
+            estimate=self.estimate,
+            variance=variance,
+            within=self.within,
+            between=self.between,
+            dof=dof,
+            datasets=self.datasets,
+            fallback=fallback,
+            caution=caution,
+            reference=reference,
+        )
+
+
 class PoolingRule(ABC):
-    """A way to pool estimates over synthetic datasets."""
+    """A way to pool estimates over synthetic datasets, with total = between_weight · between + within_weight · within.
+
+    To add one, write a frozen dataclass with a name, a source, the weights and `conclude`.
+    """
 
     name: ClassVar[str]
     """How results call the rule."""
@@ -62,8 +106,17 @@ class PoolingRule(ABC):
     """Where the rule comes from."""
     estimand: ClassVar[str] = POPULATION
     """What the intervals are about."""
+    within_weight: ClassVar[float] = 1.0
+    """How much of `within` enters `total`; negative for fully synthetic data."""
 
     @abstractmethod
+    def between_weight(self, datasets: int) -> float:
+        """How much of `between` enters `total`."""
+
+    @abstractmethod
+    def conclude(self, given: Given) -> PooledEstimate:
+        """Find variance and reference distribution."""
+
     def pool(
         self,
         estimates: Float[ndarray, " datasets"],
@@ -73,71 +126,57 @@ class PoolingRule(ABC):
         original_rows: int | None = None,
     ) -> PooledEstimate:
         """Pool one estimand; `rows` are those of one synthetic dataset, `original_rows` the confidential ones."""
+        _check(estimates, variances)
+        return self.conclude(
+            Given(
+                estimates=estimates,
+                variances=variances,
+                estimate=float(np.mean(estimates)),
+                within=float(np.mean(variances)),
+                between=float(np.var(estimates, ddof=1)),
+                rows=rows,
+                original_rows=original_rows,
+            )
+        )
 
-    @abstractmethod
     def total_covariance(
         self, within: Float[ndarray, "terms terms"], between: Float[ndarray, "terms terms"], datasets: int
     ) -> Float[ndarray, "terms terms"]:
         """The pooled covariance matrix before any fallback."""
-
-
-class _MomentRule(PoolingRule):
-    """Rules of the form total = between_weight · between + within_weight · within, with a t reference."""
-
-    normal: ClassVar[bool] = False
-
-    @abstractmethod
-    def between_weight(self, datasets: int) -> float:
-        """How much of `between` enters `total`."""
-
-    within_weight: ClassVar[float] = 1.0
-
-    def total_covariance(
-        self, within: Float[ndarray, "terms terms"], between: Float[ndarray, "terms terms"], datasets: int
-    ) -> Float[ndarray, "terms terms"]:
         return self.between_weight(datasets) * between + self.within_weight * within
 
-    def pool(
-        self,
-        estimates: Float[ndarray, " datasets"],
-        variances: Float[ndarray, " datasets"],
-        *,
-        rows: int | None = None,
-        original_rows: int | None = None,
-    ) -> PooledEstimate:
-        estimate, within, between = moments(estimates, variances)
-        datasets = len(estimates)
-        from_between = self.between_weight(datasets) * between
-        total = from_between + self.within_weight * within
-        dof = degrees_of_freedom(total, from_between, datasets)
-        variance, fallback = self.positive(total, within, rows, original_rows)
+
+class MomentRule(PoolingRule):
+    """Rules with a t reference for `total`."""
+
+    normal: ClassVar[bool] = False
+    """Whether the reference is normal instead."""
+
+    def conclude(self, given: Given) -> PooledEstimate:
+        from_between = self.between_weight(given.datasets) * given.between
+        total = from_between + self.within_weight * given.within
+        variance, fallback = self.positive(total, given)
         if variance == 0:
             raise AnalysisError(
-                f"All {datasets} estimates equal {estimate:g} with variance 0: there is no uncertainty to pool. "
-                "Check that the analysis varies over datasets and returns a variance."
+                f"All {given.datasets} estimates equal {given.estimate:g} with variance 0: there is no uncertainty to "
+                "pool. Check that the analysis varies over datasets and returns a variance."
             )
-        dof = np.inf if self.normal else dof
-        return PooledEstimate(
-            estimate=estimate,
+        dof = np.inf if self.normal else degrees_of_freedom(total, from_between, given.datasets)
+        return given.pooled(
             variance=variance,
-            within=within,
-            between=between,
             dof=dof,
-            datasets=datasets,
             fallback=fallback,
-            caution=_caution(between, dof),
-            reference=StudentReference(center=estimate, stddev=float(np.sqrt(variance)), dof=dof),
+            caution=_caution(given.between, dof),
+            reference=StudentReference(center=given.estimate, stddev=float(np.sqrt(variance)), dof=dof),
         )
 
-    def positive(self, total: float, within: float, rows: int | None, original_rows: int | None) -> tuple[float, str]:
+    def positive(self, total: float, given: Given) -> tuple[float, str]:
         """The variance to use, and the fallback's name; most rules cannot give a negative one."""
         return total, ""
 
 
-def moments(
-    estimates: Float[ndarray, " datasets"], variances: Float[ndarray, " datasets"]
-) -> tuple[float, float, float]:
-    """Mean estimate, mean variance (`within`) and variance of the estimates (`between`)."""
+def _check(estimates: Float[ndarray, " datasets"], variances: Float[ndarray, " datasets"]) -> None:
+    """Refuse what cannot be pooled."""
     if len(estimates) < 2:
         raise AnalysisError(
             f"Pooling needs at least 2 datasets, got {len(estimates)}: the spread between datasets carries the "
@@ -154,7 +193,6 @@ def moments(
         raise AnalysisError(
             f"The variance in dataset {first} is {variances[first]:g}: negative. Return variances, squared errors."
         )
-    return float(np.mean(estimates)), float(np.mean(variances)), float(np.var(estimates, ddof=1))
 
 
 def degrees_of_freedom(total: float, from_between: float, datasets: int) -> float:
@@ -178,24 +216,24 @@ def _caution(between: float, dof: float) -> str:
     return ""
 
 
-class _FullySyntheticMoments(_MomentRule):
+class _FullySyntheticMoments(MomentRule):
     within_weight = -1.0
 
     def between_weight(self, datasets: int) -> float:
         return 1 + 1 / datasets
 
-    def positive(self, total: float, within: float, rows: int | None, original_rows: int | None) -> tuple[float, str]:
+    def positive(self, total: float, given: Given) -> tuple[float, str]:
         if total > 0:
             return total, ""
-        if rows is None or original_rows is None:
-            lacking = " and ".join(
-                f"{name}=" for name, size in (("rows", rows), ("original_rows", original_rows)) if size is None
-            )
+        sizes = {"rows": given.rows, "original_rows": given.original_rows}
+        if given.rows is None or given.original_rows is None:
+            lacking = " and ".join(f"{name}=" for name, size in sizes.items() if size is None)
             raise AnalysisError(
                 f"The pooled variance is {total:g}, not positive, and the fallback (rows / original_rows) · within "
                 f"needs both numbers of rows. Give {lacking}, or pool with FewDatasets()."
             )
-        return rows / original_rows * within, "T was not positive: (rows / original_rows) · within was used instead"
+        variance = given.rows / given.original_rows * given.within
+        return variance, "T was not positive: (rows / original_rows) · within was used instead"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -232,43 +270,3 @@ class FullySyntheticNormal(_FullySyntheticMoments):
     name = "fully synthetic data, large m (normal reference)"
     source = "Raghunathan, Reiter & Rubin (2003), J. Official Statistics 19:1-16"
     normal = True
-
-
-@dataclass(frozen=True, kw_only=True)
-class MissingDataRule(_MomentRule):
-    """Rubin's rule for multiply imputed missing data: *not* for synthetic data.
-
-        total = (1 + 1/m) between + within
-        dof = (m - 1) (1 + within / ((1 + 1/m) between))²
-
-    Here for comparison and for pooling tables of imputed real data. On a noisewise release its intervals are
-    too wide, because the sampling of the synthetic rows is counted twice and added instead of subtracted.
-
-    Source: Rubin (1987), Multiple Imputation for Nonresponse in Surveys, chapter 3.
-    """
-
-    name = "missing data, NOT synthetic data (Rubin 1987)"
-    source = "Rubin (1987), Multiple Imputation for Nonresponse in Surveys"
-
-    def between_weight(self, datasets: int) -> float:
-        return 1 + 1 / datasets
-
-
-@dataclass(frozen=True, kw_only=True)
-class PartiallySynthetic(_MomentRule):
-    """The rule for data of which some values were replaced and the units are real: *not* for a release.
-
-        total = between / m + within
-        dof = (m - 1) (1 + within / (between / m))²
-
-    On a noisewise release it treats the m datasets as if `within` held the sampling of real rows and its
-    intervals miss the privacy noise.
-
-    Source: Reiter (2003), Survey Methodology 29:181-188.
-    """
-
-    name = "partially synthetic data, NOT fully synthetic (Reiter 2003)"
-    source = "Reiter (2003), Survey Methodology 29:181-188"
-
-    def between_weight(self, datasets: int) -> float:
-        return 1 / datasets

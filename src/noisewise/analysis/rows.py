@@ -8,6 +8,7 @@ column), every dataset keeps a table of its own.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
@@ -18,7 +19,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from noisewise.errors import AnalysisError, did_you_mean
-from noisewise.synthesis import SyntheticDatasets
+from noisewise.synthesis import SparkDatasets, SyntheticDatasets
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,7 +48,11 @@ def weighted_rows(datasets: Sequence[Any], columns: Sequence[str]) -> list[Weigh
         raise AnalysisError("There are no datasets. Give at least 2 synthetic datasets.")
     if not columns:
         raise AnalysisError("The analysis names no column. Name at least one.")
-    parts = [_distinct(dataset, tuple(columns), number) for number, dataset in enumerate(_each(datasets, columns))]
+    distinct_of = partial(_distinct, columns=tuple(columns))
+    if isinstance(datasets, SparkDatasets) and set(columns) <= set(datasets.schema.names):
+        parts = datasets.map(distinct_of, columns)
+    else:
+        parts = [distinct_of(dataset, number) for number, dataset in enumerate(_each(datasets, columns))]
     stacked = pa.concat_tables(parts, promote_options="permissive").unify_dictionaries()
     missing = _missing_rows(stacked, columns, len(parts))
     frame = _drop_missing(stacked, columns).to_pandas()
@@ -98,7 +103,7 @@ def _each(datasets: Sequence[Any], columns: Sequence[str]) -> Iterator[Any]:
     return (datasets[i] for i in range(len(datasets)))
 
 
-def _distinct(dataset: Any, columns: tuple[str, ...], number: int) -> pa.Table:
+def _distinct(dataset: Any, number: int, columns: tuple[str, ...]) -> pa.Table:
     table = to_arrow(dataset)
     for name in columns:
         if name not in table.column_names:

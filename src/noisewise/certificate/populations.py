@@ -17,7 +17,7 @@ from noisewise.errors import ModelError
 from noisewise.model.joint import Tables, add_at_home, clique_tables, normalised, probabilities_at_home
 from noisewise.model.junction_tree import Columns, JunctionTree, junction_tree
 from noisewise.model.maxent import MaxEnt
-from noisewise.model.sampling import draw_along
+from noisewise.model.sampling import RowSampler
 from noisewise.rehearsal import Population
 
 LOG_ODDS = 1.0
@@ -43,7 +43,7 @@ class Known(Population):
 
     def draw(self, rows: int, stream: np.random.Generator) -> Integer[np.ndarray, "rows columns"]:
         """Draw rows."""
-        return draw_along(self.tree, self.log_conditionals, rows, stream)
+        return RowSampler(self.tree, self.log_conditionals).draw(rows, stream)
 
     @property
     def description(self) -> str:

@@ -6,30 +6,52 @@ Only comparisons, arithmetic on whole numbers, CASE, and regular expressions tha
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from noisewise.confidential.moments import period_of
-from noisewise.errors import DataError
+from noisewise.confidential.readings import reading_name, with_readings
+from noisewise.confidential.source import Source
 from noisewise.schema import Boolean, Categorical, Column, Date, Datetime, Numeric, QuantileNumeric
 
 OUTSIDE = -1
 FORBIDDEN = -2
 
-_NUMBER = r"^[-+]?([0-9]{1,18}(\.[0-9]{0,40})?|\.[0-9]{1,40})([eE][-+]?[0-9]{1,2})?$"
-_WHOLE = r"^[-+]?[0-9]{1,18}(\.0{0,40})?$"
-_EXACT = 2**53  # up to here a double holds every whole number
+_LONGS = (-(2**63), 2**63 - 1)
 
 
-def level_code(column: Column, value: Any) -> Any:
-    """The Ibis expression of a value's level code under the column's declaration."""
+def level_codes(table: Any, columns: Mapping[str, Column], keep: Sequence[str] = ()) -> Any:
+    """A table of level codes: `columns` says which of a table's columns are meant, and how; names stay.
+
+    The columns to `keep` are passed on as they are.
+    """
+    ready = {n: c.on_grid if isinstance(c, QuantileNumeric) else c for n, c in columns.items()}
+    read = with_readings(table, ready, keep)
+    moments = {name: column for name, column in ready.items() if isinstance(column, Date | Datetime)}
+    periods = {name: period_of(c, read[name], read[reading_name(name)], position) for name, c in moments.items()}
+    read = read.mutate(**{reading_name(name): period for name, period in periods.items()})
+    codes = {name: _level_code(column, read[name], read[reading_name(name)]) for name, column in ready.items()}
+    return read.select(**codes, **{name: read[name] for name in keep})
+
+
+def rows_of_codes(source: Source, columns: Sequence[Column]) -> np.ndarray:
+    """The level codes of all rows, one column per column. For public tables: of others no row leaves the engine."""
+    named = {f"v{i}": column for i, column in enumerate(columns)}
+    values = source.table.select(**{name: source.column(column.name) for name, column in named.items()})
+    return source.run(source.backend.compile(level_codes(values, named)))
+
+
+def _level_code(column: Column, value: Any, reading: Any) -> Any:
     if isinstance(column, Categorical):
-        return (_integer_levels if column.integer_levels else _text_levels)(column, value)
+        return _integer_levels(column, value, reading) if column.integer_levels else _text_levels(column, value)
     if isinstance(column, Boolean):
-        return _yes_or_no(column, value)
+        return _yes_or_no(column, value, reading)
     if isinstance(column, Date | Datetime):
-        return _periods(column, value)
-    return _bins(column.on_grid if isinstance(column, QuantileNumeric) else column, value)
+        return _periods(column, value, reading)
+    assert isinstance(column, Numeric)
+    return _bins(column, value, reading)
 
 
 def _text_levels(column: Categorical, value: Any) -> Any:
@@ -62,25 +84,14 @@ def _plainly(number: float) -> str:
     return str(int(number)) if number.is_integer() else repr(number)
 
 
-def _integer_levels(column: Categorical, value: Any) -> Any:
-    largest = max(abs(int(level)) for values in column.source_values for level in values)
-    number = _whole(value) if value.type().is_string() and largest >= _EXACT else _number(column, value)
+def _integer_levels(column: Categorical, value: Any, number: Any) -> Any:
     levels = [(_is_any(number, list(values)), code) for code, values in enumerate(column.source_values)]
     return _coded(column, _missing(column, value, number), levels, OUTSIDE)
 
 
-def _whole(value: Any) -> Any:
-    """A text as a whole number, without a detour through floating point; NULL where it is none."""
-    import ibis
-
-    text = value.strip()
-    return ibis.ifelse(text.re_search(_WHOLE), text.re_replace(r"\..*$", ""), ibis.null("string")).cast("int64")
-
-
-def _yes_or_no(column: Boolean, value: Any) -> Any:
+def _yes_or_no(column: Boolean, value: Any, number: Any) -> Any:
     if value.type().is_boolean():
         return _coded(column, _missing(column, value), [(~value, 0), (value, 1)], OUTSIDE)
-    number = _number(column, value)
     no, yes = number == 0, number == 1
     if value.type().is_string():
         word = value.strip().lower()
@@ -89,18 +100,31 @@ def _yes_or_no(column: Boolean, value: Any) -> Any:
     return _coded(column, _missing(column, value, number), [(no, 0), (yes, 1)], OUTSIDE)
 
 
-def _bins(column: Numeric, value: Any) -> Any:
-    number = _number(column, value)
+def _bins(column: Numeric, value: Any, number: Any) -> Any:
     lowest, highest, last = column.edges[0], column.edges[-1], column.bins - 1
     below, above = (0, last) if column.beyond == "end-bins" else (OUTSIDE, OUTSIDE)
-    codes = [(_means(column, value, number, text), column.bins + i) for i, text in enumerate(column.codes)]
+    codes = [(_means(value, number, text), column.bins + i) for i, text in enumerate(column.codes)]
     ends = [(number.isnull(), OUTSIDE)]
     if math.isfinite(lowest):
-        ends.append((number < lowest, below))
+        ends.append((_less(number, lowest), below))
     if math.isfinite(highest):
-        ends.append((number > highest, above))
-    inside: Callable[[float], Any] = (lambda edge: number < edge) if column.closed == "left" else number.__le__
-    return _coded(column, _missing(column, value, number), [*codes, *ends], position(inside, column.edges[1:-1]))
+        ends.append((~_at_most(number, highest), above))
+    compare = _less if column.closed == "left" else _at_most
+    inside = position(lambda edge: compare(number, edge), column.edges[1:-1])
+    return _coded(column, _missing(column, value, number), [*codes, *ends], inside)
+
+
+def _less(number: Any, edge: float) -> Any:
+    """Below an edge; whole numbers are compared with whole numbers, because a double does not hold them all."""
+    return number < (_within_longs(math.ceil(edge)) if number.type().is_integer() else edge)
+
+
+def _at_most(number: Any, edge: float) -> Any:
+    return number <= (_within_longs(math.floor(edge)) if number.type().is_integer() else edge)
+
+
+def _within_longs(edge: int) -> int:
+    return min(max(edge, _LONGS[0]), _LONGS[1])
 
 
 def position(before: Callable[[Any], Any], boundaries: Sequence[Any], first: int = 0) -> Any:
@@ -118,7 +142,7 @@ def position(before: Callable[[Any], Any], boundaries: Sequence[Any], first: int
     return ibis.ifelse(before(boundaries[middle]), lower, upper)
 
 
-def _means(column: Column, value: Any, number: Any, text: str) -> Any:
+def _means(value: Any, number: Any, text: str) -> Any:
     """Whether a value in a column of numbers is a declared code: the same text, or the same number."""
     parsed = _parsed(text)
     if parsed is not None:
@@ -126,8 +150,7 @@ def _means(column: Column, value: Any, number: Any, text: str) -> Any:
     return value == text if value.type().is_string() else _is_any(value, [])
 
 
-def _periods(column: Date | Datetime, value: Any) -> Any:
-    found = period_of(column, value, position)
+def _periods(column: Date | Datetime, value: Any, found: Any) -> Any:
     last = len(column.starts) - 2
     below, above = (0, last) if column.beyond == "end-bins" else (OUTSIDE, OUTSIDE)
     ends = [(found.isnull(), OUTSIDE), (found == 0, below), (found == last + 2, above)]
@@ -149,8 +172,8 @@ def _missing(column: Column, value: Any, number: Any = None) -> Any:
     """NULL, NaN and the declared missing values; in columns of numbers also empty and "NaN" texts."""
     kind = value.type()
     signs = [value.isnull()]
-    if kind.is_floating():
-        signs.append(value.isnan())
+    if kind.is_floating() or kind.is_decimal():  # decimals too have a NaN in some engines
+        signs.append(value.cast("float64").isnan())
     if kind.is_string() and number is not None:
         signs.append(value.strip().lower().isin(("", "nan")))
     if column.missing_values and not kind.is_floating():
@@ -162,23 +185,6 @@ def _missing(column: Column, value: Any, number: Any = None) -> Any:
     for sign in signs[1:]:
         condition = condition | sign
     return condition
-
-
-def _number(column: Column, value: Any) -> Any:
-    """The value as a number; NULL where a text is none. Texts are checked before they are converted."""
-    import ibis
-
-    kind = value.type()
-    if kind.is_integer() or kind.is_floating():
-        return value
-    if kind.is_boolean():
-        return value.cast("int8")
-    if kind.is_decimal():
-        return value.cast("float64")
-    if not kind.is_string():
-        raise DataError("type-not-supported", column.name)
-    text = value.strip()
-    return ibis.ifelse(text.re_search(_NUMBER), text, ibis.null("string")).cast("float64")
 
 
 def _parsed(text: str) -> float | None:

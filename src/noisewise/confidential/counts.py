@@ -1,23 +1,26 @@
-"""Exact counts of marginals: one pass that checks the table, then one GROUP BY per marginal inside the engine.
+"""Exact counts of marginals, counted inside the engine.
 
-Only cell numbers and counts come back from the engine, never a row.
+Each wanted column becomes a column of level codes, and all marginals of them are counted together. A row that may not
+be counted has a code below zero, which its groups show: counting and checking are the same scan. Only codes and counts
+come back from the engine, never a row.
 """
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, NoReturn
 
 import numpy as np
 
 from noisewise.confidential.boundary import private_files
-from noisewise.confidential.codes import FORBIDDEN, OUTSIDE, level_code
-from noisewise.confidential.rules import broken, columns_with_rules
+from noisewise.confidential.codes import FORBIDDEN, OUTSIDE, level_codes
+from noisewise.confidential.grouping import Groups, grouped
+from noisewise.confidential.refusals import Fault, fault_number, faults_of
 from noisewise.confidential.source import Source
 from noisewise.confidential.sources import opened
+from noisewise.confidential.units import some_of_each_unit
 from noisewise.confidential.withheld import withheld
 from noisewise.errors import DataError
+from noisewise.progress import Progress, silent
 from noisewise.schema import Schema
 from noisewise.workload import Marginal
 
@@ -27,7 +30,7 @@ class ExactCounts:
     """Exact counts: secret. It prints as nothing and cannot be pickled."""
 
     rows: int
-    """Number of rows; public."""
+    """Number of rows that were counted; public."""
     tables: dict[Marginal, np.ndarray]
     """Counts of each marginal as int64, one axis per column."""
 
@@ -44,71 +47,71 @@ def count(
     marginals: Iterable[Marginal],
     unit: str | None = None,
     max_rows_per_unit: int = 1,
+    progress: Progress = silent,
 ) -> ExactCounts:
     """Count the marginals of a confidential table exactly.
 
-    Columns that neither a marginal nor a rule of the schema names are not read. With `unit`, the table is refused when
-    any unit has more than `max_rows_per_unit` rows. The checks come first, so that a table which does not fit costs
-    no privacy.
+    Columns that neither the marginals nor the schema's rules name are not read. With `unit`, at most
+    `max_rows_per_unit` rows of each unit are counted, chosen without a look at any other unit. A table that does not
+    fit the schema is refused here, where it costs no privacy.
     """
-    wanted = tuple(marginals)
-    names = columns_with_rules(schema, [name for marginal in wanted for name in marginal])
+    wanted = tuple(dict.fromkeys(marginals))
+    ruled = {name for rule in schema.rules for name in rule.columns}
+    names = tuple(sorted({name for marginal in wanted for name in marginal} | ruled, key=schema.index))
+    faults = faults_of(schema, unit)
+    sets = [tuple(f"v{names.index(name)}" for name in marginal) for marginal in wanted]
     with private_files(), opened(data) as source:
-        coded = withheld(lambda: _coded(source, schema, names), source.failure)
-        rows = withheld(lambda: _check(source, coded, schema, names), source.failure)
-        if unit is not None:
-            withheld(lambda: _check_units(source, unit, max_rows_per_unit), "engine-failed")
-        tables = {m: withheld(partial(_count_one, source, coded, schema, names, m), "engine-failed") for m in wanted}
-    if any(int(table.sum()) != rows for table in tables.values()):
-        raise DataError("table-changed")
-    return ExactCounts(rows=rows, tables=tables)
+        coded = withheld(lambda: _coded(source, schema, names, faults, unit, max_rows_per_unit), source.failure)
+        asked = [("fault",), *sets] if faults else sets
+        groups = withheld(lambda: grouped(source, coded, asked, progress), source.failure)
+    marginal_groups = dict(zip(wanted, groups[-len(wanted) :], strict=True))
+    return withheld(lambda: _checked(schema, marginal_groups, groups, faults), "engine-failed")
 
 
-def _coded(source: Source, schema: Schema, names: tuple[str, ...]) -> Any:
-    """One column of level codes per wanted column: v0, v1, … In an embedded engine they are computed once."""
-    codes = {f"v{i}": level_code(schema.column(name), source.column(name)) for i, name in enumerate(names)}
-    return source.table.select(**codes)
+def _coded(
+    source: Source,
+    schema: Schema,
+    names: tuple[str, ...],
+    faults: list[Fault],
+    unit: str | None,
+    max_rows_per_unit: int,
+) -> Any:
+    """One column of level codes per wanted column, v0, v1, …, and the number of the row's fault, 0 for none."""
+    values = {f"v{i}": source.column(name) for i, name in enumerate(names)}
+    keep = {} if unit is None else {"unit": source.column(unit)}
+    columns = {f"v{i}": schema.column(name) for i, name in enumerate(names)}
+    coded = level_codes(source.table.select(**values, **keep), columns, tuple(keep))
+    if unit is not None:
+        coded = some_of_each_unit(coded, unit, max_rows_per_unit)
+    position = {schema.index(name): f"v{i}" for i, name in enumerate(names)}
+    return coded.mutate(fault=fault_number(coded, faults, position)) if faults else coded
 
 
-def _check(source: Source, coded: Any, schema: Schema, names: tuple[str, ...]) -> int:
-    signs: dict[str, Any] = {}
-    for i in range(len(names)):
-        signs |= {
-            f"outside{i}": (coded[f"v{i}"] == OUTSIDE).any(),
-            f"forbidden{i}": (coded[f"v{i}"] == FORBIDDEN).any(),
-        }
-    for i, rule in enumerate(schema.rules):
-        if rule.boxes(schema):
-            signs[f"broken{i}"] = broken(rule, schema, coded, names)
-    verdict = source.ask(coded.aggregate(rows=coded.count(), **signs)).to_pylist()[0]
-    if not verdict["rows"]:
+def _checked(
+    schema: Schema, marginals: dict[Marginal, Groups], groups: list[Groups], faults: list[Fault]
+) -> ExactCounts:
+    """The counts as tables, unless some row is a reason to refuse them all."""
+    rows = int(groups[0].totals.sum())
+    if not rows:
         raise DataError("table-empty")
-    for i, name in enumerate(names):
-        if verdict[f"forbidden{i}"]:
-            raise DataError("missing-forbidden", name)
-        if verdict[f"outside{i}"]:
-            raise DataError("value-outside-schema", name)
-    for i, rule in enumerate(schema.rules):
-        if verdict.get(f"broken{i}"):
-            raise DataError("rule-broken", " × ".join(rule.columns))
-    return int(verdict["rows"])
+    if any(int(found.totals.sum()) != rows for found in groups):
+        raise DataError("table-changed")
+    lowest = dict.fromkeys(schema.names, 0)
+    for marginal, found in marginals.items():
+        for name, codes in zip(marginal, found.codes.T, strict=True):
+            lowest[name] = min(lowest[name], int(codes.min()))
+    for name, code in lowest.items():
+        if code in (FORBIDDEN, OUTSIDE):
+            raise DataError("missing-forbidden" if code == FORBIDDEN else "value-outside-schema", name)
+    if faults and groups[0].codes.any():
+        first = faults[int(groups[0].codes[groups[0].codes > 0].min()) - 1]
+        raise DataError(first.code, first.column)
+    return ExactCounts(
+        rows=rows, tables={marginal: _table(schema, marginal, found) for marginal, found in marginals.items()}
+    )
 
 
-def _check_units(source: Source, unit: str, max_rows_per_unit: int) -> None:
-    units = source.table.select(unit=source.column(unit))
-    sizes = units.group_by("unit").aggregate(size=units.count())
-    if source.ask(sizes.aggregate(largest=sizes["size"].max()))["largest"][0].as_py() > max_rows_per_unit:
-        raise DataError("unit-too-large", unit)
-
-
-def _count_one(source: Source, coded: Any, schema: Schema, names: tuple[str, ...], marginal: Marginal) -> np.ndarray:
-    """One GROUP BY on the cell's number, which is what the engine returns with its count."""
-    shape = schema.shape(marginal)
-    cell: Any = 0
-    for name, size in zip(marginal, shape, strict=True):
-        cell = cell * size + coded[f"v{names.index(name)}"].cast("int64")
-    numbered = coded.select(cell=cell)
-    grouped = source.ask(numbered.group_by("cell").aggregate(total=numbered.count()))
-    counts = np.zeros(math.prod(shape), dtype=np.int64)
-    counts[grouped["cell"].to_numpy()] = grouped["total"].to_numpy()
-    return counts.reshape(shape)
+def _table(schema: Schema, marginal: Marginal, found: Groups) -> np.ndarray:
+    counts = np.zeros(schema.shape(marginal), dtype=np.int64)
+    counts[tuple(found.codes.T)] = found.totals
+    return counts

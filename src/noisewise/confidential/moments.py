@@ -13,72 +13,93 @@ from noisewise.schema import Date, Datetime, Moments
 
 _CLOCK = r"([T ]([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9]([.][0-9]{1,9})?)?(Z|[+-](0[0-9]|1[0-4]):?[0-5][0-9])?)?"
 _DAY_SECONDS = 86_400
+_INSTANT = 2**45  # added to instants, to tell them from local times: both are below 2**39
+
+END = "|"
+END_PATTERN = "[|]$"
+"""Put behind a text before it is matched: left to themselves, some engines let `$` match before a last line break."""
 
 Position = Callable[[Callable[[Any], Any], Sequence[Any]], Any]
 
 
-def period_of(column: Date | Datetime, value: Any, position: Position) -> Any:
-    """0 before the first period, 1 in the first, …, one past the last after it; NULL where a text is no such moment."""
+def period_of(column: Date | Datetime, value: Any, reading: Any, position: Position) -> Any:
+    """0 before the first period, 1 in the first, …, one past the last after it; NULL where a text is no such moment.
+
+    `reading` is what `seconds_of` makes of a text; other types are compared as they are.
+    """
+    import ibis
+
     kind = value.type()
     if kind.is_timestamp() and kind.timezone is not None:
-        return _among_instants(column, value, position)
-    if kind.is_timestamp() or kind.is_date():
-        return _among_local(column, value, position)
-    if kind.is_string() or kind.is_integer():
-        return _text_period(column, value.cast("string").strip(), position)
-    raise DataError("type-not-supported", column.name)
+        _refuse_without_zone(column)
+        instants = [ibis.literal(instant, "timestamp('UTC')") for instant in column.instants]
+        found = position(lambda start: value < start, instants)
+    elif kind.is_timestamp() or kind.is_date():
+        moment = value.cast("timestamp") if kind.is_date() else value
+        found = position(lambda start: moment < start, [ibis.literal(start, "timestamp") for start in column.starts])
+    else:
+        found = position(lambda start: reading < start, [_seconds(start) for start in column.starts])
+        if _may_have_offset(column):
+            placed = position(lambda start: reading < start, [_seconds(start) + _INSTANT for start in column.instants])
+            found = ibis.ifelse(reading < _INSTANT // 2, found, placed)
+        value = reading
+    return ibis.ifelse(value.isnull(), ibis.null("int32"), found)
 
 
-def _among_instants(column: Moments, value: Any, position: Position) -> Any:
+def checked_moment(column: Date | Datetime, value: Any) -> Any:
+    """A text that is written as the schema says, digit by digit; NULL where it is not."""
     import ibis
 
-    _refuse_without_zone(column)
-    instants = [ibis.literal(instant, "timestamp('UTC')") for instant in column.instants]
-    return ibis.ifelse(value.isnull(), ibis.null("int32"), position(lambda start: value < start, instants))
-
-
-def _among_local(column: Moments, value: Any, position: Position) -> Any:
-    import ibis
-
-    starts: list[Any]
-    if value.type().is_date():
-        value = value.cast("timestamp")
-    starts = [ibis.literal(start, "timestamp") for start in column.starts]
-    return ibis.ifelse(value.isnull(), ibis.null("int32"), position(lambda start: value < start, starts))
-
-
-def _text_period(column: Date | Datetime, text: Any, position: Position) -> Any:
-    """Seconds since 1970 from the digits of a text; those of the offset are taken away where there is one."""
-    import ibis
-
-    length = len(column.format)
+    if not (value.type().is_string() or value.type().is_integer()):
+        raise DataError("type-not-supported", column.name)
+    text = value.cast("string").strip()
     clock = _CLOCK if isinstance(column, Datetime) else ""
-    fits = text.re_search(f"^{_pattern(column.format)}{clock}$")
-    clean = ibis.ifelse(fits, text, ibis.null("string"))
-    year, month, day = (_digits(clean, column.format.index(part), len(part)) for part in ("YYYY", "MM", "DD"))
+    fits = (text + END).re_search(f"^{_pattern(column.format)}{clock}{END_PATTERN}")
+    if isinstance(column, Datetime) and column.time_zone is None:
+        fits = fits & ~text.re_search("[Z]|[:0-9]{4}[+-][0-9]{2}:?[0-9]{2}$")
+    return ibis.ifelse(fits, text, ibis.null("string"))
+
+
+def parts_of(column: Date | Datetime, text: Any) -> dict[str, Any]:
+    """The whole numbers that a checked text holds: year, month, day, seconds since midnight, seconds of the offset."""
+    parts = {
+        name: _digits(text, column.format.index(sign), len(sign))
+        for name, sign in (("year", "YYYY"), ("month", "MM"), ("day", "DD"))
+    }
+    if isinstance(column, Datetime):
+        parts["clock"] = _clock_seconds(text, len(column.format))
+    if _may_have_offset(column):
+        parts["offset"] = _offset_seconds(text, len(column.format))
+    return parts
+
+
+def seconds_of(column: Date | Datetime, parts: dict[str, Any]) -> Any:
+    """Seconds since 1970, in UTC and raised by `_INSTANT` where the text had an offset; NULL where no such day is."""
+    import ibis
+
+    year, month, day = parts["year"], parts["month"], parts["day"]
     valid = (month >= 1) & (month <= 12) & (day >= 1) & (day <= _month_length(year, month))
     seconds = _days_since_1970(year, month, day) * _DAY_SECONDS
-    local = position(lambda start: seconds < start, [_seconds(start) for start in column.starts])
-    if isinstance(column, Datetime):
-        seconds = seconds + _clock_seconds(clean, length)
-        local = position(lambda start: seconds < start, [_seconds(start) for start in column.starts])
-        local = _with_offset(column, clean, seconds, local, position)
-    return ibis.ifelse(valid, local, ibis.null("int32"))
+    if "clock" in parts:
+        seconds = seconds + parts["clock"]
+    if "offset" in parts:
+        seconds = ibis.ifelse(parts["offset"].isnull(), seconds, seconds - parts["offset"] + _INSTANT)
+    return ibis.ifelse(valid, seconds, ibis.null("int64"))
 
 
-def _with_offset(column: Datetime, text: Any, seconds: Any, local: Any, position: Position) -> Any:
-    """A text with an offset is an instant; without a declared time zone it cannot be placed, and is outside."""
+def _may_have_offset(column: Date | Datetime) -> bool:
+    return isinstance(column, Datetime) and column.time_zone is not None
+
+
+def _offset_seconds(text: Any, length: int) -> Any:
+    """Seconds that the clock of a text is ahead of UTC; NULL for a local time."""
     import ibis
 
     zulu = text.endswith("Z")
-    offset = text.re_search("[+-][0-9]{2}:?[0-9]{2}$") & (text.length() > len(column.format) + 6)
-    if column.time_zone is None:
-        return ibis.ifelse(zulu | offset, ibis.null("int32"), local)
+    offset = text.re_search("[+-][0-9]{2}:?[0-9]{2}$") & (text.length() > length + 6)
     tail = ibis.ifelse(offset, text.re_replace(":", "").right(5), "+0000")
-    shift = (_digits(tail, 1, 2) * 60 + _digits(tail, 3, 2)) * 60
-    instant = ibis.ifelse(tail.startswith("-"), seconds + shift, seconds - shift)
-    placed = position(lambda start: instant < start, [_seconds(start) for start in column.instants])
-    return ibis.ifelse(zulu | offset, placed, local)
+    ahead = (_digits(tail, 1, 2) * 60 + _digits(tail, 3, 2)) * 60
+    return ibis.ifelse(zulu | offset, ibis.ifelse(tail.startswith("-"), -ahead, ahead), ibis.null("int64"))
 
 
 def _refuse_without_zone(column: Moments) -> None:

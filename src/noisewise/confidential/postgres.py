@@ -42,6 +42,8 @@ def _connected(server: str) -> Any:
     import psycopg
 
     connection = psycopg.connect(server, application_name="noisewise", connect_timeout=20)
+    connection.execute("SET jit = off")  # compiling what is long to write and quick to run takes longest
+    connection.commit()
     connection.read_only = True
     connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
     return connection

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import pyarrow as pa
+import numpy as np
 
 from noisewise.errors import DataError
 
@@ -25,12 +25,13 @@ class Source:
     """Lets go of what was opened for this source, and of nothing else."""
     failure: str = "engine-failed"
     """The code of the error when reading fails: files are read only when they are counted."""
+    instants: frozenset[int] = frozenset()
+    """Positions of columns that hold instants although Ibis takes them for local times."""
 
     @property
-    def engine(self) -> str:
-        """The engine's name, as Ibis calls it: "duckdb", "postgres", "pyspark", …."""
-        name: str = self.table.get_backend().name
-        return name
+    def backend(self) -> Any:
+        """The engine as Ibis knows it; its `name` is "duckdb", "postgres", "pyspark" or another."""
+        return self.table.get_backend()
 
     def column(self, name: str) -> Any:
         """The Ibis column with this name; an error when there is none, or more than one."""
@@ -39,14 +40,21 @@ class Source:
             raise DataError("column-not-found", name)
         if len(found) > 1:
             raise DataError("column-duplicated", name)
-        return self.table[self.table.columns[found[0]]]
+        column = self.table[self.table.columns[found[0]]]
+        return column.cast("timestamp('UTC')") if found[0] in self.instants else column
 
-    def ask(self, question: Any) -> pa.Table:
-        """Run a query that returns cell numbers and counts, or signs, and never a row."""
-        backend = self.table.get_backend()
-        if self.engine == "postgres":  # Ibis leaves a cursor open on the server when a query fails
-            with backend.con.cursor() as cursor:
-                rows = cursor.execute(backend.compile(question)).fetchall()
-            return pa.table(dict(zip(question.columns, zip(*rows, strict=True), strict=True)))
-        answer: pa.Table = question.to_pyarrow()
-        return answer
+    def run(self, query: str) -> np.ndarray:
+        """What an SQL query returns, which must be whole numbers: level codes and counts, never a row.
+
+        Past Ibis, whose own ways of fetching leave cursors open on PostgreSQL and go through pandas on Spark.
+        """
+        engine = self.backend.name
+        if engine == "duckdb":
+            found = self.backend.con.execute(query).fetchnumpy().values()
+            return np.column_stack([np.asarray(values, np.int64) for values in found])
+        if engine == "pyspark":
+            found = self.backend._session.sql(query).toArrow().columns
+            return np.column_stack([np.asarray(values, np.int64) for values in found])
+        with self.backend.con.cursor() as cursor:
+            rows = cursor.execute(query).fetchall()
+            return np.array(rows, np.int64).reshape(len(rows), len(cursor.description))

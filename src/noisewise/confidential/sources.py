@@ -12,11 +12,15 @@ from noisewise.confidential.addresses import holds_secret
 from noisewise.confidential.files import open_frame, open_path
 from noisewise.confidential.postgres import open_postgres
 from noisewise.confidential.source import Source
+from noisewise.confidential.spark import instants_of, is_spark_frame, open_spark, open_spark_frame
+from noisewise.confidential.withheld import withheld
 from noisewise.errors import DataError
 
 _SERVERS: dict[str, Callable[[str], Source]] = {
     "postgres": open_postgres,
     "postgresql": open_postgres,
+    "sc": open_spark,
+    "spark": open_spark,
 }
 """How to open an address, by its scheme."""
 
@@ -30,13 +34,22 @@ def opened(data: Any) -> Iterator[Source]:
     which stays the owner's.
     """
     if _is_ibis_table(data):
-        yield Source(table=data, names=tuple(data.columns))
+        yield withheld(lambda: _of_owner(data), "engine-failed")
         return
-    source = _open_named(str(data)) if isinstance(data, str | Path) else open_frame(data)
+    if isinstance(data, str | Path):
+        source = _open_named(str(data))
+    else:
+        source = open_spark_frame(data) if is_spark_frame(data) else open_frame(data)
     try:
         yield source
     finally:
         source.close()
+
+
+def _of_owner(table: Any) -> Source:
+    backend = table.get_backend()
+    instants = instants_of(backend._session.sql(backend.compile(table))) if backend.name == "pyspark" else frozenset()
+    return Source(table=table, names=tuple(table.columns), instants=instants)
 
 
 def _is_ibis_table(data: Any) -> bool:

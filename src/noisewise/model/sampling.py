@@ -21,24 +21,40 @@ def draw_rows(
     model: MaxEnt, theta: Float[np.ndarray, " parameters"], rows: int, stream: np.random.Generator
 ) -> Integer[np.ndarray, "rows columns"]:
     """Draw independent rows of level codes."""
-    return draw_along(model.tree, model.log_conditionals(theta)[0], rows, stream)
+    return RowSampler.of(model, theta).draw(rows, stream)
 
 
-def draw_along(
-    tree: JunctionTree, log_conditionals: Sequence[np.ndarray], rows: int, stream: np.random.Generator
-) -> Integer[np.ndarray, "rows columns"]:
-    """Draw rows from the tables log p(residual | separator), one per clique of a junction tree."""
-    codes = np.zeros((rows, len(tree.sizes)), np.min_scalar_type(max(tree.sizes) - 1), order="F")
-    for i, log_conditional in enumerate(log_conditionals):
-        separator, residual = tree.separators[i], tree.residuals[i]
-        axes = [tree.cliques[i].index(c) for c in (*separator, *residual)]
-        shape = tree.shape(residual)
-        conditionals = np.transpose(np.exp(log_conditional), axes).reshape(-1, int(np.prod(shape, dtype=np.int64)))
-        given = _ravel(codes, separator, tree.shape(separator))
-        drawn = invert(cumulative(conditionals), given, stream.random(rows))
-        for column, levels in zip(residual, np.indices(shape).reshape(len(shape), -1), strict=True):
-            codes[:, column] = levels.astype(codes.dtype).take(drawn)
-    return codes
+class RowSampler:
+    """The conditional distributions of one distribution of rows, worked out once to draw from many times."""
+
+    def __init__(self, tree: JunctionTree, log_conditionals: Sequence[np.ndarray]) -> None:
+        """`log_conditionals` holds the table log p(residual | separator) of every clique."""
+        self._tree = tree
+        self._conditionals = [self._inverse(i, table) for i, table in enumerate(log_conditionals)]
+
+    @classmethod
+    def of(cls, model: MaxEnt, theta: Float[np.ndarray, " parameters"]) -> "RowSampler":
+        """The sampler of the model at θ."""
+        return cls(model.tree, model.log_conditionals(theta)[0])
+
+    def _inverse(self, i: int, log_conditional: np.ndarray) -> "Inverse":
+        separator, residual = self._tree.separators[i], self._tree.residuals[i]
+        axes = [self._tree.cliques[i].index(c) for c in (*separator, *residual)]
+        size = int(np.prod(self._tree.shape(residual), dtype=np.int64))
+        return Inverse(cumulative(np.transpose(np.exp(log_conditional), axes).reshape(-1, size)))
+
+    def draw(self, rows: int, stream: np.random.Generator) -> Integer[np.ndarray, "rows columns"]:
+        """Draw independent rows of level codes."""
+        tree = self._tree
+        codes = np.zeros((rows, len(tree.sizes)), np.min_scalar_type(max(tree.sizes) - 1), order="F")
+        for i, inverse in enumerate(self._conditionals):
+            separator, residual = tree.separators[i], tree.residuals[i]
+            given = _ravel(codes, separator, tree.shape(separator))
+            drawn = inverse.at(given, stream.random(rows))
+            shape = tree.shape(residual)
+            for column, levels in zip(residual, np.indices(shape).reshape(len(shape), -1), strict=True):
+                codes[:, column] = levels.astype(codes.dtype).take(drawn)
+        return codes
 
 
 def cumulative(conditionals: Float[np.ndarray, "given values"]) -> Float[np.ndarray, "given values"]:
@@ -47,21 +63,33 @@ def cumulative(conditionals: Float[np.ndarray, "given values"]) -> Float[np.ndar
     return np.asarray(sums / sums[:, -1:])
 
 
+class Inverse:
+    """Distribution functions with what makes their inversion fast."""
+
+    def __init__(self, distribution: Float[np.ndarray, "given values"]) -> None:
+        self._distribution = distribution
+        self._lows, self._highs = _guide(distribution)
+
+    def at(
+        self, given: Integer[np.ndarray, " rows"], uniforms: Float[np.ndarray, " rows"]
+    ) -> Integer[np.ndarray, " rows"]:
+        """The first value at which each row's distribution function exceeds its uniform number."""
+        buckets = self._lows.shape[1]
+        entry = given * buckets + (uniforms * buckets).astype(np.intp)
+        low = self._lows.reshape(-1).take(entry)
+        high = self._highs.reshape(-1).take(entry)
+        unsure = np.flatnonzero(low != high)
+        low[unsure] = _bisect(self._distribution, given[unsure], uniforms[unsure], low[unsure], high[unsure])
+        return low
+
+
 def invert(
     distribution: Float[np.ndarray, "given values"],
     given: Integer[np.ndarray, " rows"],
     uniforms: Float[np.ndarray, " rows"],
 ) -> Integer[np.ndarray, " rows"]:
     """The first value at which each row's distribution function exceeds its uniform number."""
-    lows, highs = _guide(distribution)
-    buckets = lows.shape[1]
-    entry = given * buckets + (uniforms * buckets).astype(np.intp)
-    low = lows.reshape(-1).take(entry)
-    unsure = np.flatnonzero(low != highs.reshape(-1).take(entry))
-    low[unsure] = _bisect(
-        distribution, given[unsure], uniforms[unsure], low[unsure], highs.reshape(-1).take(entry[unsure])
-    )
-    return low
+    return Inverse(distribution).at(given, uniforms)
 
 
 def _guide(

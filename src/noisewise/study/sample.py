@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Integer
 
-from noisewise.confidential.codes import FORBIDDEN, level_code
+from noisewise.confidential.codes import FORBIDDEN, rows_of_codes
 from noisewise.confidential.sources import opened
 from noisewise.errors import StudyError
 from noisewise.schema import Schema
@@ -21,9 +21,7 @@ def public_sample(path: str | Path, schema: Schema) -> tuple[Integer[np.ndarray,
     """
     fine = schema.on_grids
     with opened(path) as source:
-        codes = {f"v{i}": level_code(column, source.column(column.name)) for i, column in enumerate(fine.columns)}
-        table = source.table.select(**codes).to_pyarrow()
-    levels = np.stack([np.asarray(column) for column in table.columns], axis=1).astype(np.int64)
+        levels = rows_of_codes(source, fine.columns)
     _refuse_misfits(levels, schema, str(path))
     inside = (levels >= 0).all(1)
     for box in schema.impossible:

@@ -1,0 +1,68 @@
+"""Many GROUP BYs in few scans: GROUPING SETS where the engine has them, else one query after the other."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from noisewise.confidential.source import Source
+from noisewise.progress import Progress
+
+GroupingSet = tuple[str, ...]
+
+SETS_PER_SCAN = {"duckdb": 16, "postgres": 16, "pyspark": 16}
+"""How many marginals one scan counts, where the engine can count several. docs/engines.md has the measurements."""
+
+_ABSENT = -9  # in place of the NULL of a column that a grouping set does not have; level codes are -2 or more
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Groups:
+    """The groups of one grouping set. Secret."""
+
+    codes: np.ndarray
+    """One row per group, one column per column of the set."""
+    totals: np.ndarray
+    """How many rows each group has."""
+
+
+def grouped(source: Source, coded: Any, sets: Sequence[GroupingSet], progress: Progress) -> list[Groups]:
+    """The groups of each set of columns of `coded`, in the order of the sets."""
+    several = SETS_PER_SCAN.get(source.backend.name)
+    if several is None:
+        return [_one_by_one(coded, names) for names in sets]
+    _tell_of_memory_tables(coded)
+    query = source.backend.compile(coded)
+    found: list[Groups] = []
+    for start in range(0, len(sets), several):
+        found += _together(source, query, sets[start : start + several])
+        progress("counting", len(found), len(sets))
+    return found
+
+
+def _tell_of_memory_tables(coded: Any) -> None:
+    """An owner's Ibis table may have parts in memory, of which Ibis tells the engine when it runs a query itself."""
+    from ibis.expr.operations import InMemoryTable
+
+    if coded.op().find(InMemoryTable):
+        coded.limit(0).to_pyarrow()
+
+
+def _together(source: Source, query: str, sets: Sequence[GroupingSet]) -> list[Groups]:
+    names = sorted({name for columns in sets for name in columns}, key=lambda name: (len(name), name))
+    shown = ", ".join(f"COALESCE({name}, {_ABSENT})" for name in names)
+    wanted = ", ".join(f"({', '.join(columns)})" for columns in sets)
+    answer = source.run(f"SELECT {shown}, COUNT(*) FROM ({query}) AS coded GROUP BY GROUPING SETS ({wanted})")
+    present = answer[:, :-1] != _ABSENT
+    found = []
+    for columns in sets:
+        own = answer[(present == [name in columns for name in names]).all(axis=1)]
+        found.append(Groups(codes=own[:, [names.index(name) for name in columns]], totals=own[:, -1]))
+    return found
+
+
+def _one_by_one(coded: Any, names: GroupingSet) -> Groups:
+    answer = coded.group_by(list(names)).aggregate(total=coded.count()).to_pyarrow()
+    codes = np.column_stack([answer[name].to_numpy() for name in names])
+    return Groups(codes=codes, totals=answer["total"].to_numpy())
