@@ -1,6 +1,6 @@
 """Many GROUP BYs in few scans: GROUPING SETS where the engine has them, else one query after the other."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,10 +34,17 @@ def grouped(source: Source, coded: Any, sets: Sequence[GroupingSet], progress: P
         return [_one_by_one(coded, names) for names in sets]
     _tell_of_memory_tables(coded)
     query = source.backend.compile(coded)
+    if len(sets) > several:
+        query = source.hold(query)
     found: list[Groups] = []
     for start in range(0, len(sets), several):
-        found += _together(source, query, sets[start : start + several])
-        progress("counting", len(found), len(sets))
+        batch = sets[start : start + several]
+
+        def pulse(share: float, before: int = start, size: int = len(batch)) -> None:
+            progress("counting", int(100 * (before + share * size) / len(sets)), 100)
+
+        found += _together(source, query, batch, pulse)
+    progress("counting", 100, 100)
     return found
 
 
@@ -49,11 +56,11 @@ def _tell_of_memory_tables(coded: Any) -> None:
         coded.limit(0).to_pyarrow()
 
 
-def _together(source: Source, query: str, sets: Sequence[GroupingSet]) -> list[Groups]:
+def _together(source: Source, query: str, sets: Sequence[GroupingSet], pulse: Callable[[float], None]) -> list[Groups]:
     names = sorted({name for columns in sets for name in columns}, key=lambda name: (len(name), name))
     shown = ", ".join(f"COALESCE({name}, {_ABSENT})" for name in names)
     wanted = ", ".join(f"({', '.join(columns)})" for columns in sets)
-    answer = source.run(f"SELECT {shown}, COUNT(*) FROM ({query}) AS coded GROUP BY GROUPING SETS ({wanted})")
+    answer = source.run(f"SELECT {shown}, COUNT(*) FROM ({query}) AS coded GROUP BY GROUPING SETS ({wanted})", pulse)
     present = answer[:, :-1] != _ABSENT
     found = []
     for columns in sets:

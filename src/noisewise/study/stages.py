@@ -52,7 +52,7 @@ def analyze_release(
     return results
 
 
-def measured(study: Study, ledger: Ledger | None) -> NoisyCounts:
+def measured(study: Study, ledger: Ledger | None, progress: Progress = silent) -> NoisyCounts:
     """Open the confidential table and measure what a study asks for, here and now."""
     from noisewise.privacy.budget import Budget
     from noisewise.privacy.measure import measure
@@ -70,6 +70,7 @@ def measured(study: Study, ledger: Ledger | None) -> NoisyCounts:
         select=study.selection(),
         unit=privacy.unit,
         max_rows_per_unit=privacy.max_rows_per_unit,
+        progress=progress,
     )
 
 
