@@ -37,8 +37,9 @@ SCHEMA = Schema(
     )
 )
 MARGINALS = (
-    ("ward", "occupation"), ("sex", "education"), ("education", "occupation"), ("age", "income"), ("occupation", "income"),
-    ("hours", "smoker"), ("age", "born"), ("ward", "region"), ("sex", "age", "income"), ("education", "hours"),
+    ("ward", "occupation"), ("sex", "education"), ("education", "occupation"), ("age", "income"),
+    ("occupation", "income"), ("hours", "smoker"), ("age", "born"), ("ward", "region"), ("sex", "age", "income"),
+    ("education", "hours"),
 )  # fmt: skip
 
 
@@ -70,12 +71,17 @@ def generate(path: Path, rows: int) -> None:
 
 
 def scan(path: Path) -> int:
-    """Every value of the needed columns is read, and as little as possible done with it."""
+    """Every value of the needed columns is read and compared once. (A count or a maximum is taken from the footer.)"""
     import duckdb
 
-    columns = ", ".join(f'max("{name}")' for name in SCHEMA.names)
-    with duckdb.connect(config={"enable_progress_bar": False}) as connection:
-        connection.execute(f"SELECT {columns} FROM read_parquet('{path}')").fetchall()
+    with duckdb.connect() as connection:
+        connection.execute("SET enable_progress_bar = false")
+        kinds = connection.execute(f"DESCRIBE FROM read_parquet('{path}')").fetchall()
+        nowhere = {"VARCHAR": "'nowhere'", "BOOLEAN": "NULL", "DATE": "DATE '1000-01-01'"}
+        found = (
+            f'count(*) FILTER (WHERE "{name}" IS NOT DISTINCT FROM {nowhere.get(kind, -1)})' for name, kind, *_ in kinds
+        )
+        connection.execute(f"SELECT {', '.join(found)} FROM read_parquet('{path}')").fetchall()
     return pq.read_metadata(path).num_rows
 
 

@@ -52,6 +52,16 @@ def test_codes_that_are_held_are_computed_once(monkeypatch):
         assert agrees(count(data, SCHEMA, MARGINALS), data)
 
 
+def test_large_answers_come_in_several_scans(monkeypatch):
+    monkeypatch.setattr(grouping, "MAX_ANSWER", 100)
+    data = table()
+    assert agrees(count(data, SCHEMA, MARGINALS), data)
+    sets = [("a", "b"), ("b", "c"), ("d",), ("a",)]
+    assert grouping._batches(sets, [10, 10, 1000, 10], 64) == [sets[:2], sets[2:3], sets[3:]]
+    assert grouping._batches(sets, [10, 10, 10, 10], 3) == [sets[:2], sets[2:]]
+    assert grouping._batches(sets, [1, 1, 1, 1], 3) == [sets[:3], sets[3:]]
+
+
 def test_an_engine_without_grouping_sets(monkeypatch):
     monkeypatch.delitem(grouping.SETS_PER_SCAN, "duckdb")
     data = table()
