@@ -99,7 +99,7 @@ def _place(column: Categorical, value: Any) -> Any:
     import ibis
     import ibis.expr.datatypes as dt
 
-    @ibis.udf.scalar.builtin(signature=((dt.Array(dt.string), dt.string), dt.int32))
+    @ibis.udf.scalar.builtin(signature=((dt.Array(dt.string), dt.string), dt.int32))  # type: ignore[untyped-decorator]
     def list_position(texts: Any, text: Any) -> Any:
         """What DuckDB calls it."""
 
