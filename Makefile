@@ -10,6 +10,10 @@ export OMP_NUM_THREADS := 1
 export OPENBLAS_NUM_THREADS := 1
 export PYTHONPATH := $(CURDIR)/src
 
+EXPERIMENTS := $(BIN)/python -m experiments
+# The real census file where it was fetched, and its stand-in where not.
+CENSUS := $(if $(wildcard $(or $(NOISEWISE_DATA),data)/census1990/USCensus1990.data.txt),census,census-standin)
+
 .DEFAULT_GOAL := help
 .PHONY: help setup accountant demo test test-slow check format docs bench reproduce reproduce-full clean lock
 
@@ -56,11 +60,15 @@ docs: setup  ## Write the generated parts of the documentation anew
 bench: setup  ## Measure speed and memory, side by side
 	$(BIN)/python -m benchmarks
 
-reproduce: setup  ## Run the experiments, reduced, and write their tables
-	$(BIN)/python -m experiments --repeats 20
+reproduce: setup  ## Run the experiments, reduced (half an hour); tables in benchmarks/results-local/tables
+	$(EXPERIMENTS) run toy --repeats 20 --reduced --workers $(JOBS)
+	$(EXPERIMENTS) run adult $(CENSUS) --repeats 2 --reduced --workers $(JOBS)
+	$(EXPERIMENTS) run sdnist --repeats 4 --reduced --workers $(JOBS)
+	$(EXPERIMENTS) tables toy adult $(CENSUS) sdnist --folder benchmarks/results-local/tables
 
-reproduce-full: setup  ## Run the experiments at their published size
-	$(BIN)/python -m experiments --repeats 100
+reproduce-full: setup  ## Run the experiments at their published size (hours); tables in docs/experiments
+	$(EXPERIMENTS) run toy adult $(CENSUS) sdnist --workers $(JOBS)
+	$(EXPERIMENTS) tables toy adult $(CENSUS) sdnist
 
 lock: setup  ## Write the versions that are installed now into constraints.txt
 	$(BIN)/python -m pip list --format freeze --exclude-editable --exclude pip --exclude setuptools --exclude noisewise > constraints.txt

@@ -1,4 +1,4 @@
-"""`python -m experiments`: run an experiment, or go on with one, and write its table under docs/experiments."""
+"""`python -m experiments`: run an experiment, or go on with one; write its tables and pictures; fetch data."""
 
 from pathlib import Path
 from typing import Annotated
@@ -6,30 +6,82 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from experiments.records import Records, write_table
+from experiments.records import REPOSITORY, Records
 
-REPOSITORY = Path(__file__).parent.parent
-DOCUMENTS = REPOSITORY / "docs" / "experiments"
 RECORDS = REPOSITORY / "benchmarks" / "results-local"
+DOCUMENTS = REPOSITORY / "docs" / "experiments"
 
-app = typer.Typer(add_completion=False, help="Rerun the published experiments; each run resumes where it stopped.")
+app = typer.Typer(add_completion=False)
+
+Names = Annotated[list[str], typer.Argument(help="toy, adult, census, census-standin or sdnist.")]
+
+
+def records_of(name: str) -> Records:
+    """Where the runs of an experiment are kept on this machine."""
+    return Records(RECORDS / f"{name}.jsonl")
+
+
+@app.callback()
+def main() -> None:
+    """Rerun the published experiments; each run resumes where it stopped."""
 
 
 @app.command()
-def toy(
-    repeats: Annotated[int, typer.Option(help="Repeats with fresh data; 100 in the paper.")] = 20,
-    epsilon: Annotated[list[float] | None, typer.Option(help="Budgets; by default the paper's six.")] = None,
+def run(
+    names: Names,
+    repeats: Annotated[int | None, typer.Option(help="Repeats; as published if not given.")] = None,
+    epsilon: Annotated[list[float] | None, typer.Option(help="Budgets; as published if not given.")] = None,
+    method: Annotated[list[str] | None, typer.Option(help="Methods by name; all if not given.")] = None,
+    workers: Annotated[int, typer.Option(help="Processes; each takes its share of the processors.")] = 1,
+    reduced: Annotated[bool, typer.Option(help="Only the methods of the reduced version.")] = False,
 ) -> None:
-    """The toy of two coins, with every method: coverage and width of 95 % intervals."""
-    from experiments.toy import EPSILONS, METHODS, coverage_table, run
+    """Do what is not done yet of one or several experiments."""
+    from experiments.registry import experiment_named
+    from experiments.run import jobs
+    from experiments.run import run as run_jobs
 
     console = Console(stderr=True)
-    records = Records(RECORDS / "toy.jsonl")
-    with console.status("toy") as status:
-        run(records, repeats, epsilon or EPSILONS, METHODS, status.update)
-    estimates = [estimate for estimate in records.read() if estimate.repeat < repeats]
-    write_table(DOCUMENTS / "toy.csv", coverage_table(estimates))
-    console.print(f"Wrote {DOCUMENTS / 'toy.csv'}")
+    for name in names:
+        experiment = experiment_named(name)
+        chosen = method or (experiment.reduced if reduced else ()) or [one.name for one in experiment.methods]
+        records = records_of(name)
+        todo = jobs(
+            experiment,
+            records,
+            repeats or experiment.repeats,
+            epsilon or experiment.epsilons,
+            [experiment.method(one) for one in chosen],
+        )
+        console.print(f"{name}: {len(todo)} runs to do")
+        run_jobs(todo, records, workers, lambda text: console.print(text, highlight=False))
+
+
+@app.command()
+def tables(
+    names: Names,
+    repeats: Annotated[int | None, typer.Option(help="Look at so many repeats only.")] = None,
+    folder: Annotated[Path, typer.Option(help="Where they go, a folder for each experiment.")] = DOCUMENTS,
+) -> None:
+    """Write tables and pictures of what was run so far."""
+    from experiments.registry import experiment_named
+    from experiments.tables import write_all
+
+    for name in names:
+        runs = [run for run in records_of(name).read() if repeats is None or run.repeat < repeats]
+        for path in write_all(experiment_named(name), runs, folder / name):
+            typer.echo(path)
+
+
+@app.command()
+def fetch(
+    names: Annotated[list[str], typer.Argument(help="adult, census or sdnist.")],
+    folder: Annotated[Path, typer.Option(help="Where the data go.")] = REPOSITORY / "data",
+) -> None:
+    """Download the tables from their publishers, check them, and put them where the experiments look."""
+    from experiments.fetch import fetch as fetch_one
+
+    for name in names:
+        typer.echo(fetch_one(name, folder))
 
 
 if __name__ == "__main__":

@@ -4,15 +4,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+import numpy as np
 import pyarrow as pa
 
-from experiments.task import Method, Task
+from experiments.task import Datasets, Method, Task, encode
 from noisewise.noisy_counts import NoisyCounts
 from noisewise.posterior.fit import fit
+from noisewise.posterior.result import Posterior
+from noisewise.schema import Categorical, Schema
 from noisewise.synthesis import synthesize
 
-NO_NOISE = 1e-3
-"""What the likelihood is told instead of the true noise in the ablation without noise awareness."""
+NO_NOISE = 0.1
+"""What the likelihood is told instead of the true noise in the ablation without noise awareness: far below 1 count."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,12 +34,34 @@ class Napsu(Method):
     """Whether the datasets are pooled."""
     m: int = 100
     """Number of datasets."""
+    reference: Literal["first", "last"] = "first"
+    """The level of every column that parameters are relative to; it decides which cells are the canonical ones."""
 
     def datasets(self, task: Task) -> Sequence[pa.Table]:
         (noisy_counts,) = task.noisy_counts()
         given = noisy_counts if self.noise_aware else as_if_exact(noisy_counts)
-        posterior = fit(given, self.method, cells=self.cells, seed=task.seed)
-        return synthesize(posterior, datasets=self.m, seed=task.seed, allow_untrusted=True)
+        given = mirrored(given) if self.reference == "last" else given
+        posterior = fit(given, self.method, cells=self.cells, seed=task.seed_of("fit"))
+        drawn = synthesize(posterior, datasets=self.m, seed=task.seed_of("rows"), allow_untrusted=True)
+        if self.reference == "first":
+            return drawn
+        last = np.array(task.schema.sizes) - 1
+        tables = (task.schema.decode(last - encode(table, given.schema)) for table in drawn)
+        return Datasets(tables, numbers=numbers_of(posterior))
+
+
+def numbers_of(posterior: Posterior) -> dict[str, float]:
+    """The figures of a posterior's verdict, and whether it is to be trusted."""
+    finite = {name: float(value) for name, value in posterior.verdict.numbers.items() if np.isfinite(value)}
+    return finite | {"trusted": float(posterior.verdict.trusted)}
+
+
+def mirrored(noisy_counts: NoisyCounts) -> NoisyCounts:
+    """The same counts with the levels of every column in reverse order."""
+    columns = tuple(Categorical(name=c.name, levels=tuple(reversed(c.labels))) for c in noisy_counts.schema.columns)
+    measurements = tuple(replace(m, values=np.flip(m.values).copy()) for m in noisy_counts.measurements)
+    schema = Schema(name=noisy_counts.schema.name, column=columns)
+    return replace(noisy_counts, schema=schema, measurements=measurements)
 
 
 def as_if_exact(noisy_counts: NoisyCounts) -> NoisyCounts:

@@ -1,86 +1,124 @@
-"""Results on disk: every finished repeat is a line, so that a killed run goes on where it stopped."""
+"""Results on disk: every finished run is a line, so that a killed experiment goes on where it stopped."""
 
 import csv
 import json
+import os
 import platform
+import subprocess
 import sys
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 
+from experiments.readings import Reading
+
+REPOSITORY = Path(__file__).parent.parent
+
 
 @dataclass(frozen=True, kw_only=True)
-class Estimate:
-    """One estimate of one method in one repeat."""
+class Run:
+    """One method, once, at one budget."""
 
     method: str
     """The method."""
+    settings: str
+    """The method with all its settings: a run with other settings is another run."""
     epsilon: float
     """Its budget."""
     repeat: int
     """Number of the repeat."""
-    term: str
-    """The estimand."""
-    truth: float
-    """Its true value."""
-    estimate: float
-    """What the method said."""
-    stderr: float
-    """Its standard error."""
-    dof: float
-    """Degrees of freedom of its interval; infinite for a normal one."""
-    seconds: float
-    """Time of the whole repeat of this method."""
+    code: str
+    """The commit of the code that ran."""
+    seconds: dict[str, float]
+    """Time of making the datasets and of analysing them."""
+    numbers: dict[str, float] = field(default_factory=dict)
+    """What the method says about itself, such as R-hat."""
+    distances: dict[str, float] = field(default_factory=dict)
+    """Mean total-variation distance of marginals."""
+    readings: tuple[Reading, ...] = ()
+    """What the analyses said."""
 
 
 class Records:
-    """Estimates in a file of JSON lines. A half-written last line, left by a kill, is dropped."""
+    """Runs in a file of JSON lines. A half-written last line, left by a kill, is dropped."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    def read(self) -> list[Estimate]:
-        """All estimates so far."""
+    def read(self) -> list[Run]:
+        """All runs so far; of runs that were done twice the last."""
         if not self.path.exists():
             return []
-        return [Estimate(**row) for line in self._whole_lines() for row in json.loads(line)]
+        runs = [_run(json.loads(line)) for line in self._whole_lines()]
+        return list({(run.method, run.epsilon, run.repeat): run for run in runs}.values())
 
     def done(self) -> set[tuple[str, float, int]]:
-        """Which (method, ε, repeat) are finished."""
-        return {(e.method, e.epsilon, e.repeat) for e in self.read()}
+        """Which (settings, ε, repeat) are finished."""
+        return {(run.settings, run.epsilon, run.repeat) for run in self.read()}
 
-    def add(self, estimates: Iterable[Estimate]) -> None:
-        """Append one finished repeat."""
+    def add(self, run: Run) -> None:
+        """Append one finished run."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         if self.path.exists():
             whole = "".join(self._whole_lines())
-            if len(whole) < self.path.stat().st_size:
+            if len(whole.encode()) < self.path.stat().st_size:
                 self.path.write_text(whole, "utf-8")
         with self.path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps([asdict(estimate) for estimate in estimates]) + "\n")
+            file.write(json.dumps(asdict(run), separators=(",", ":")) + "\n")
 
     def _whole_lines(self) -> list[str]:
         lines = self.path.read_text("utf-8").splitlines(keepends=True)
         return [line for line in lines if line.endswith("\n")]
 
 
-def write_table(path: Path, rows: list[dict[str, object]]) -> None:
-    """A small CSV, with a note beside it of what made it."""
+def _run(content: dict) -> Run:
+    readings = tuple(
+        Reading(**(reading | {"ends": tuple(reading["ends"]) if reading["ends"] else None}))
+        for reading in content.pop("readings")
+    )
+    return Run(readings=readings, **content)
+
+
+def commit() -> str:
+    """The commit of this code; with "+changes" where files differ from it."""
+    try:
+        found = subprocess.run(
+            ["git", "describe", "--always", "--exclude=*", "--dirty=+changes"],
+            cwd=REPOSITORY,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+    return found.stdout.strip()
+
+
+def write_table(path: Path, rows: Sequence[dict[str, object]]) -> None:
+    """A small CSV."""
     path.parent.mkdir(parents=True, exist_ok=True)
+    columns = list(dict.fromkeys(name for row in rows for name in row))
     with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, fieldnames=list(rows[0]), lineterminator="\n")
+        writer = csv.DictWriter(file, fieldnames=columns, lineterminator="\n", restval="")
         writer.writeheader()
         writer.writerows(rows)
-    path.with_suffix(".made.json").write_text(json.dumps(provenance(), indent=1) + "\n", "utf-8")
 
 
-def provenance() -> dict[str, object]:
-    """The command, the versions and the kind of machine behind a table."""
-    packages = ("noisewise", "jax", "numpy", "opendp", "mbi")
-    return {
-        "command": " ".join(["python -m experiments", *sys.argv[1:]]),
+def write_provenance(path: Path, runs: Iterable[Run]) -> None:
+    """What made the tables and pictures of an experiment: code, seed, versions, machine."""
+    from experiments.experiment import SEED
+
+    runs = list(runs)
+    packages = ("noisewise", "jax", "blackjax", "numpy", "opendp", "mbi", "optax")
+    content = {
+        "command": f"python -m experiments {' '.join(sys.argv[1:])}",
+        "seed": SEED,
+        "runs": len(runs),
+        "code": sorted({run.code for run in runs}),
         "python": platform.python_version(),
         "versions": {name: version(name) for name in packages},
-        "machine": f"{platform.system()} {platform.machine()}, 2 shared cores",
+        "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
     }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(content, indent=1) + "\n", "utf-8")

@@ -1,20 +1,23 @@
 """PGM: a point estimate of the graphical model from noisy marginals, by the maintained `mbi` package.
 
-`Pgm` draws one dataset from one fit and analyses it as if it were real. `PgmRepeat` measures and fits k times
-within the same budget and pools the k datasets. Rows are drawn independently by default; `rounding` makes them as the
-published experiments did, which leaves less sampling variance in the data than Rubin's rules assume.
+One dataset from one fit is analysed as if it were real. PGM-repeat-k measures and fits k times within the one budget
+and pools the k datasets. Rows are drawn independently by default; `rounding` makes them as the published experiments
+did, which leaves less sampling variance in the data than Rubin's rules assume.
 """
 
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from experiments.task import Method, Task
-from noisewise.noisy_counts import NoisyCounts
+from noisewise.noisy_counts import Measurement
+from noisewise.schema import Schema
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,17 +40,51 @@ class Pgm(Method):
 
     def datasets(self, task: Task) -> Sequence[pa.Table]:
         return [
-            self._fitted(task, noisy_counts, number)
+            self._fitted(task, noisy_counts.measurements, number)
             for number, noisy_counts in enumerate(task.noisy_counts(self.repeats))
         ]
 
-    def _fitted(self, task: Task, noisy_counts: NoisyCounts, number: int) -> pa.Table:
-        import jax
+    def _fitted(self, task: Task, measured: Sequence[Measurement], number: int) -> pa.Table:
+        with double_precision():
+            model = estimate(task.schema, measured, task.rows, self.iterations)
+            codes = draw(model, task.schema, task.rows, task.seed_of("rows", number), self.rounding)
+        return task.schema.decode(codes)
 
-        with jax.enable_x64(True), _seeded(int(task.generator(10 + number).integers(2**32))):
-            model = _estimate(noisy_counts, self.iterations)
-            drawn = model.synthetic_data(rows=task.rows, method="round" if self.rounding else "sample")
-        return task.schema.decode(np.stack([np.asarray(drawn.data[name]) for name in task.schema.names], axis=1))
+
+def mbi_module() -> ModuleType:
+    """The package, imported without its remarks on JAX's settings, which the caller chooses."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import mbi
+    return mbi
+
+
+@contextmanager
+def double_precision() -> Iterator[None]:
+    """Counts of a million rows do not fit into single precision."""
+    import jax
+
+    with jax.enable_x64(True):
+        yield
+
+
+def estimate(schema: Schema, measured: Sequence[Measurement], rows: int, iterations: int, start: Any = None) -> Any:
+    """The graphical model nearest to the measurements in squared error over their noise, by mirror descent."""
+    mbi = mbi_module()
+    domain = mbi.Domain(schema.names, schema.sizes)
+    measurements = [
+        mbi.LinearMeasurement(m.values.reshape(-1).astype(float), m.marginal, stddev=m.stddev) for m in measured
+    ]
+    return mbi.estimation.MirrorDescent().estimate(
+        domain, measurements, known_total=float(rows), iters=iterations, warm_start=start
+    )
+
+
+def draw(model: Any, schema: Schema, rows: int, seed: int, rounding: bool = False) -> np.ndarray:
+    """Level codes of synthetic rows from a fitted model."""
+    with _seeded(seed):
+        drawn = model.synthetic_data(rows=rows, method="round" if rounding else "sample")
+    return np.stack([np.asarray(drawn.data[name]) for name in schema.names], axis=1)
 
 
 @contextmanager
@@ -59,18 +96,3 @@ def _seeded(seed: int) -> Iterator[None]:
         yield
     finally:
         np.random.set_state(state)  # noqa: NPY002
-
-
-def _estimate(noisy_counts: NoisyCounts, iterations: int):  # noqa: ANN202  # a type of an untyped package
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of JAX settings that the caller chooses, and does choose
-        import mbi
-
-    domain = mbi.Domain(noisy_counts.schema.names, noisy_counts.schema.sizes)
-    measurements = [
-        mbi.LinearMeasurement(m.values.reshape(-1).astype(float), m.marginal, stddev=m.stddev)
-        for m in noisy_counts.measurements
-    ]
-    return mbi.estimation.MirrorDescent().estimate(
-        domain, measurements, known_total=float(noisy_counts.rows), iters=iterations
-    )

@@ -5,7 +5,7 @@ Gaussian as for every other method, not Laplace.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -27,16 +27,10 @@ class PrivBayes(Method):
 
     def datasets(self, task: Task) -> Sequence[pa.Table]:
         marginals = tuple(tuple(sorted((c, *parents), key=task.schema.index)) for c, parents in self.network)
-        measuring = Task(
-            table=task.table,
-            schema=task.schema,
-            workload=Workload(marginals=marginals),  # nested ones on purpose: each conditional has its own table
-            epsilon=task.epsilon,
-            seed=task.seed,
-        )
-        (noisy_counts,) = measuring.noisy_counts()
+        nested = Workload(marginals=marginals)  # on purpose: each conditional has its own table
+        (noisy_counts,) = replace(task, workload=nested).noisy_counts()
         codes = np.zeros((task.rows, len(task.schema.names)), dtype=np.int64)
-        generator = task.generator(30)
+        generator = task.generator("rows")
         for (child, parents), measured in zip(self.network, noisy_counts.measurements, strict=True):
             table = conditional(measured.values, measured.marginal.index(child))
             given = [codes[:, task.schema.index(name)] for name in measured.marginal if name in parents]
@@ -54,4 +48,4 @@ def conditional(noisy: np.ndarray, axis: int) -> np.ndarray:
 def _draw(table: np.ndarray, given: list[np.ndarray], uniforms: np.ndarray) -> np.ndarray:
     rows = table[tuple(given)] if given else np.broadcast_to(table, (len(uniforms), table.shape[-1]))
     cumulative = rows.cumsum(axis=1)
-    return np.minimum((uniforms[:, None] > cumulative).sum(axis=1), table.shape[-1] - 1)
+    return np.minimum((uniforms[:, None] >= cumulative).sum(axis=1), table.shape[-1] - 1)
