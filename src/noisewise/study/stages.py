@@ -74,7 +74,7 @@ def write_report(release: Release, progress: Progress = silent) -> "Outcome":
     return Outcome(results=results, failed=failed, report=report(release, results, failed))
 
 
-def measured(study: Study, ledger: Ledger | None) -> NoisyCounts:
+def measured(study: Study, ledger: Ledger | None, progress: Progress = silent) -> NoisyCounts:
     """Open the confidential table and measure what a study asks for, here and now."""
     from noisewise.privacy.budget import Budget
     from noisewise.privacy.measure import measure
@@ -92,6 +92,7 @@ def measured(study: Study, ledger: Ledger | None) -> NoisyCounts:
         select=study.selection(),
         unit=privacy.unit,
         max_rows_per_unit=privacy.max_rows_per_unit,
+        progress=progress,
     )
 
 
