@@ -83,10 +83,8 @@ def main() -> None:
             for work in ("draw", "regression"):
                 seconds, used, peak = measured(work, count, options.rows, Path(folder))
                 rate = f"{count * options.rows / seconds / 1e6:5.1f} million rows/s"
-                print(
-                    f"{count} × {options.rows:,} rows  {work:10} {seconds:6.1f} s  {used:6.1f} processor s  {rate}  {peak:.2f} GB",
-                    flush=True,
-                )
+                times = f"{seconds:6.1f} s  {used:6.1f} processor s"
+                print(f"{count} × {options.rows:,} rows  {work:10} {times}  {rate}  {peak:.2f} GB", flush=True)
 
 
 if __name__ == "__main__":
