@@ -13,6 +13,7 @@ import released
 from noisewise import read_release, report
 from noisewise.analysis import analyze, glm
 from noisewise.artifacts import Release, damage
+from noisewise.drawing.legible import legible, legible_values
 from noisewise.exports import export
 from noisewise.exports.formats import FORMATS
 from noisewise.noisy_counts import Measurement, NoisyCounts, observed_counts
@@ -276,3 +277,9 @@ def test_other_software_gets_a_snippet_only_where_it_has_the_same_words(tmp_path
 
     assert use["r"] is use["stata"] is None
     assert formula in use["python"]
+
+
+def test_characters_that_turn_or_control_the_text_are_spelled_out():
+    assert legible("a\u202eb\x1b[2J") == "a⟨U+202E⟩b⟨U+001B⟩[2J"
+    assert legible("🧑\u200d🤝 مرحبا\n") == "🧑\u200d🤝 مرحبا\n"
+    assert legible_values({"k\u2066": ["\u200f", 1, None]}) == {"k⟨U+2066⟩": ["⟨U+200F⟩", 1, None]}

@@ -85,7 +85,9 @@ def curve_picture(plan: Plan) -> Markup | None:
     ]
     highest = max([0.5, *(y for curve in curves for _, y in curve)])
     across = Scale(low=min(epsilons), high=max(epsilons), start=46.0, stop=WIDTH - 16)
-    up = Scale(low=min([0.0, *(y for curve in curves for _, y in curve)]), high=highest, start=HEIGHT - 34, stop=14.0)
+    up = Scale(
+        low=min([0.0, *(y for curve in curves for _, y in curve)]), high=1.08 * highest, start=HEIGHT - 34, stop=14.0
+    )
     parts = [text(4, 12, "times longer", "tick"), text(WIDTH - 4, HEIGHT - 4, "ε", "tick", "end")]
     for epsilon, x in zip(plan.expected.epsilons, epsilons, strict=True):
         parts.append(line(across(x), 14, across(x), HEIGHT - 34, "grid"))

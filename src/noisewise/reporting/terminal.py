@@ -7,6 +7,7 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
+from noisewise.drawing.legible import legible_values
 from noisewise.drawing.svg import shortened
 
 STYLES = {"good": "green", "care": "yellow", "bad": "red"}
@@ -17,6 +18,7 @@ WIDTH, LABEL, MOST = 44, 30, 40
 
 def shown(content: Mapping[str, Any]) -> Iterator[Text | Table]:
     """What to print, part by part."""
+    content = legible_values(content)
     yield headline(content)
     yield noise_bars(content["measurements"]["marginals"])
     for result in content["results"]:
@@ -98,6 +100,7 @@ def _line(row: Mapping[str, Any], low: float, high: float, stroke: str) -> str:
 
 def certificate_table(certificate: Mapping[str, Any]) -> Table:
     """Verdict and coverage by term."""
+    certificate = legible_values(certificate)
     table = Table(title=f"Coverage certificate ({certificate['repeats']} rehearsals)", title_justify="left")
     for head in ("term", "verdict", "95 % intervals cover", "width / without privacy", "why"):
         table.add_column(head)
