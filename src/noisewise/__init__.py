@@ -51,10 +51,12 @@ if TYPE_CHECKING:
     from noisewise.noisy_counts import NoisyCounts
     from noisewise.planning import plan
     from noisewise.posterior.fit import fit
+    from noisewise.posterior.hmc import Hmc
     from noisewise.posterior.laplace import Laplace
     from noisewise.posterior.nuts import Nuts
     from noisewise.posterior.problem import NormalPrior
     from noisewise.posterior.result import Posterior
+    from noisewise.privacy.adaptive import Adaptive
     from noisewise.privacy.budget import Budget
     from noisewise.privacy.ledger import Ledger
     from noisewise.privacy.measure import measure
@@ -102,10 +104,12 @@ _HOMES = {
     "noisewise.noisy_counts": ("NoisyCounts",),
     "noisewise.planning": ("plan",),
     "noisewise.posterior.fit": ("fit",),
+    "noisewise.posterior.hmc": ("Hmc",),
     "noisewise.posterior.laplace": ("Laplace",),
     "noisewise.posterior.nuts": ("Nuts",),
     "noisewise.posterior.problem": ("NormalPrior",),
     "noisewise.posterior.result": ("Posterior",),
+    "noisewise.privacy.adaptive": ("Adaptive",),
     "noisewise.privacy.budget": ("Budget",),
     "noisewise.privacy.ledger": ("Ledger",),
     "noisewise.privacy.measure": ("measure",),
@@ -119,6 +123,7 @@ _HOMES = {
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
+    "Adaptive",
     "Bootstrap",
     "Budget",
     "Custom",
@@ -126,6 +131,7 @@ __all__ = [
     "FewDatasets",
     "FullySynthetic",
     "FullySyntheticNormal",
+    "Hmc",
     "Laplace",
     "Learner",
     "Ledger",

@@ -196,7 +196,7 @@ def ward_counts(values, stddev, rows) -> NoisyCounts:
 )
 def test_degenerate_counts_give_a_finite_posterior_or_a_named_error(values, stddev, rows):
     try:
-        posterior = fit(ward_counts(values, stddev, rows))
+        posterior = fit(ward_counts(values, stddev, rows), Laplace())
     except FitError:
         assert stddev < 1e-6  # nothing else may be given up
         return
@@ -207,11 +207,11 @@ def test_degenerate_counts_give_a_finite_posterior_or_a_named_error(values, stdd
 
 def test_noise_below_double_precision_is_a_named_error():
     with pytest.raises(FitError, match="double precision"):
-        fit(ward_counts([25, 25, 25, 25], 1e-12, 100))
+        fit(ward_counts([25, 25, 25, 25], 1e-12, 100), Laplace())
 
 
 def test_columns_of_one_level_are_carried_along():
-    posterior = fit(ward_counts([640, 360], 5.0, 1000))
+    posterior = fit(ward_counts([640, 360], 5.0, 1000), Laplace())
     assert posterior.theta.shape == (1, 1000, 1)
     assert posterior.verdict.trusted
 
@@ -248,10 +248,10 @@ def test_settings_are_checked(settings, message):
 
 def test_fitting_twice_gives_the_same_posterior():
     counts = ward_counts([250, 310, 290, 150], 8.0, 1000)
-    first, second = fit(counts, seed=4), fit(counts, seed=4)
+    first, second = fit(counts, Laplace(), seed=4), fit(counts, Laplace(), seed=4)
     assert first.theta.tobytes() == second.theta.tobytes()
     assert first.verdict == second.verdict
-    assert fit(counts, seed=5).theta.tobytes() != first.theta.tobytes()
+    assert fit(counts, Laplace(), seed=5).theta.tobytes() != first.theta.tobytes()
 
 
 def test_the_draws_recover_the_distribution_behind_the_counts():

@@ -189,6 +189,7 @@ def tree_frequencies(source, times, cost, tied=()):
     for _ in range(times):
         chances = Chances(
             tables=tables,
+            schema=schema,
             rows=len(table),
             first=PrivacyLoss(stddevs=(1.0,) * 4, rounds=(cost,) * choices),
             measuring=(1.0,) * choices,
@@ -311,6 +312,7 @@ def test_the_limit_on_cells_is_kept_whatever_is_chosen_and_the_number_of_choices
     tables = {m: np.zeros(schema.shape(m), np.int64) for m in [*((n,) for n in names), *offered]}
     chances = Chances(
         tables=tables,
+        schema=schema,
         rows=10,
         first=PrivacyLoss(stddevs=(1.0,) * len(names), rounds=(1.0,) * choices),
         measuring=(1.0,) * choices,

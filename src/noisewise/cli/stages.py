@@ -38,10 +38,21 @@ LedgerFile = Annotated[
     typer.Option("--ledger", help="The ledger to debit; by default [privacy] ledger, or noisewise.ledger by STUDY."),
 ]
 
+Select = Annotated[
+    str | None,
+    typer.Option("--select", help="Choose further marginals privately: mst or adaptive, as [workload] select."),
+]
+SelectShare = Annotated[float, typer.Option("--select-share", help="The share of the budget that --select gets.")]
+
 
 @command("measure")
 def measure_command(
-    study: StudyFile, release: Destination = None, source: Source = None, ledger: LedgerFile = None
+    study: StudyFile,
+    release: Destination = None,
+    source: Source = None,
+    ledger: LedgerFile = None,
+    select: Select = None,
+    select_share: SelectShare = 0.1,
 ) -> None:
     """Measure the study's marginals with privacy noise, and start its release.
 
@@ -52,7 +63,7 @@ def measure_command(
     from noisewise.cli.own_process import OwnProcess
     from noisewise.study import Study, measure_study
 
-    folder, wanted = _destination(study, release), Study.load(study).reading(source)
+    folder, wanted = _destination(study, release), _choosing(Study.load(study).reading(source), select, select_share)
     account = _account(study, wanted, ledger)
     with shown_progress() as progress:
         measure_study(wanted, Release(folder), progress, ledger=account, measuring=OwnProcess(progress))
@@ -62,7 +73,7 @@ def measure_command(
 @command("fit")
 def fit_command(
     release: ReleaseFolder,
-    method: Annotated[str, typer.Option(help="auto, nuts or laplace.")] = "auto",
+    method: Annotated[str, typer.Option(help="auto, hmc, nuts or laplace.")] = "auto",
     prior_stddev: Annotated[float, typer.Option(help="Standard deviation of the normal prior.")] = 10.0,
     cells: Annotated[str, typer.Option(help="all, or canonical as in the published experiments.")] = "all",
     seed: Annotated[int, typer.Option(help="Seed of the fit.")] = 0,
@@ -142,6 +153,8 @@ def run_command(
     release: Destination = None,
     source: Source = None,
     ledger: LedgerFile = None,
+    select: Select = None,
+    select_share: SelectShare = 0.1,
     allow_untrusted: AllowUntrusted = False,
 ) -> None:
     """Run a whole study: measure, fit, synthesize, analyze, report.
@@ -151,7 +164,7 @@ def run_command(
     from noisewise.cli.own_process import OwnProcess
     from noisewise.study import Study, run_study
 
-    folder, wanted = _destination(study, release), Study.load(study).reading(source)
+    folder, wanted = _destination(study, release), _choosing(Study.load(study).reading(source), select, select_share)
     account = _account(study, wanted, ledger)
     with shown_progress() as progress:
         outcome = run_study(
@@ -170,6 +183,15 @@ def run_command(
 
 def _destination(study: Path, release: Path | None) -> Path:
     return release if release is not None else study.with_name(study.name.removesuffix(".toml") + "-release")
+
+
+def _choosing(wanted: "Study", select: str | None, share: float) -> "Study":
+    """The study with another selection, where an option names one."""
+    if select is None:
+        return wanted
+    from noisewise.study import selecting
+
+    return selecting(wanted, select, share)
 
 
 def _account(study: Path, wanted: "Study", ledger: Path | None) -> "Ledger":

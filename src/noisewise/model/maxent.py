@@ -76,7 +76,11 @@ class MaxEnt:
 
     def log_conditionals(self, theta: Array, xp: Any = np) -> tuple[list[Array], Array]:
         """The tables log p(residual | separator), one per clique, and log Z(θ)."""
-        totals = self._potentials(theta, xp)
+        return self.normalized(self._potentials(theta, xp), xp)
+
+    def normalized(self, potentials: Sequence[Array], xp: Any = np) -> tuple[list[Array], Array]:
+        """`log_conditionals` of the distribution proportional to the exponential of one table per clique."""
+        totals = list(potentials)
         messages: list[Array] = [None] * len(totals)
         for i in reversed(range(len(totals))):
             clique, separator = self.tree.cliques[i], self.tree.separators[i]
@@ -106,7 +110,10 @@ class MaxEnt:
 
     def clique_probabilities(self, theta: Array, xp: Any = np) -> list[Array]:
         """The probability table of every clique."""
-        conditionals, _ = self.log_conditionals(theta, xp)
+        return self.multiplied(self.log_conditionals(theta, xp)[0], xp)
+
+    def multiplied(self, conditionals: Sequence[Array], xp: Any = np) -> list[Array]:
+        """The probability table of every clique, from the logarithms of the conditional ones."""
         tables: list[Array] = []
         for i, log_conditional in enumerate(conditionals):
             conditional = xp.exp(log_conditional)

@@ -6,9 +6,12 @@ buckets, and for nearly all of them every number inside leads to the same value.
 found by bisection, so the result is that of the plain inversion, bit for bit, and no approximation.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 from jaxtyping import Float, Integer
 
+from noisewise.model.junction_tree import JunctionTree
 from noisewise.model.maxent import MaxEnt
 
 MAX_GUIDE = 1 << 16  # entries: what fits into a processor's second cache
@@ -18,15 +21,21 @@ def draw_rows(
     model: MaxEnt, theta: Float[np.ndarray, " parameters"], rows: int, stream: np.random.Generator
 ) -> Integer[np.ndarray, "rows columns"]:
     """Draw independent rows of level codes."""
-    return RowSampler(model, theta).draw(rows, stream)
+    return RowSampler.of(model, theta).draw(rows, stream)
 
 
 class RowSampler:
     """The conditional distributions of one distribution of rows, worked out once to draw from many times."""
 
-    def __init__(self, model: MaxEnt, theta: Float[np.ndarray, " parameters"]) -> None:
-        self._tree = model.tree
-        self._conditionals = [self._inverse(i, table) for i, table in enumerate(model.log_conditionals(theta)[0])]
+    def __init__(self, tree: JunctionTree, log_conditionals: Sequence[np.ndarray]) -> None:
+        """`log_conditionals` holds the table log p(residual | separator) of every clique."""
+        self._tree = tree
+        self._conditionals = [self._inverse(i, table) for i, table in enumerate(log_conditionals)]
+
+    @classmethod
+    def of(cls, model: MaxEnt, theta: Float[np.ndarray, " parameters"]) -> "RowSampler":
+        """The sampler of the model at θ."""
+        return cls(model.tree, model.log_conditionals(theta)[0])
 
     def _inverse(self, i: int, log_conditional: np.ndarray) -> "Inverse":
         separator, residual = self._tree.separators[i], self._tree.residuals[i]

@@ -5,12 +5,17 @@ Plain NumPy and SciPy; `target.py` turns it into JAX arrays.
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 from scipy import sparse
 
 from noisewise.posterior.layout import Layout, Matrix
 from noisewise.posterior.problem import Problem
+from noisewise.posterior.start import starting_odds
+
+LOST = 3.0
+"""A row is lost if it expects fewer than this many standard deviations of the noise in one cell."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -86,14 +91,48 @@ class Arrays:
     # Coordinates
 
     @cached_property
+    def start(self) -> np.ndarray:
+        """A point estimate of log p(cell | row), up to a constant in every row."""
+        return starting_odds(self)
+
+    @cached_property
+    def lost(self) -> np.ndarray:
+        """Which rows have so few expected rows of the table that the noise hides how they divide."""
+        weight = np.maximum.reduceat(self.weight, self.layout.first)
+        return (weight > 0) & (self.at_start[2] ** 2 * weight < LOST**2)
+
+    @cached_property
     def reference(self) -> np.ndarray:
-        """The cell of every row against which the log odds are taken: the largest count, where there is a choice."""
-        layout, chosen = self.layout, self.layout.first.copy()
-        for clique, saturated in zip(layout.cliques, layout.saturated, strict=True):
+        """The cell of every row against which its log odds are taken: a large one, where there is a choice.
+
+        A saturated clique may take any cell of each row. Another takes one level of each column: its coordinates
+        are the interactions against those levels, and log odds against an empty cell would be poorly determined.
+        """
+        layout, chosen = self.layout, np.zeros(self.layout.rows, np.intp)
+        for i, (clique, saturated) in enumerate(zip(layout.cliques, layout.saturated, strict=True)):
             if saturated:
-                counts = self.count[clique.cells].reshape(clique.rows.stop - clique.rows.start, -1)
-                chosen[clique.rows] = layout.first[clique.rows] + counts.argmax(1)
+                table = self.start[clique.cells].reshape(clique.rows.stop - clique.rows.start, -1)
+                chosen[clique.rows] = layout.first[clique.rows] + table.argmax(1)
+            else:
+                at = np.zeros(self._codes[i].shape[1], bool) | (self._codes[i][len(clique.separator) :] == 0).all(0)
+                chosen[clique.rows] = clique.cells.start + np.flatnonzero(at)
         return chosen
+
+    @cached_property
+    def _codes(self) -> dict[int, np.ndarray]:
+        """For cliques that are not saturated, the levels of every cell, counted so that the most frequent is 0."""
+        found = {}
+        for i, (clique, saturated) in enumerate(zip(self.layout.cliques, self.layout.saturated, strict=True)):
+            if not saturated:
+                codes = np.indices(self.problem.model.tree.shape(clique.columns))
+                codes = codes.reshape(len(codes), -1)
+                weight = np.exp(self.start[clique.cells] - self.start[clique.cells].max())
+                for column in codes:
+                    most = int(np.bincount(column, weight).argmax())
+                    at_most, at_first = column == most, column == 0
+                    column[at_most], column[at_first] = 0, most
+                found[i] = codes
+        return found
 
     @cached_property
     def free(self) -> np.ndarray:
@@ -101,66 +140,77 @@ class Arrays:
         cells = [
             np.setdiff1d(np.arange(self.layout.cells)[clique.cells], self.reference[clique.rows])
             if saturated
-            else np.concatenate([self.layout.feature_cells[b.start : b.stop] for b in clique.blocks])
-            for clique, saturated in zip(self.layout.cliques, self.layout.saturated, strict=True)
-            if clique.blocks
+            else clique.cells.start + self._local[i][0]
+            for i, (clique, saturated) in enumerate(zip(self.layout.cliques, self.layout.saturated, strict=True))
         ]
         return np.concatenate(cells)
 
     @cached_property
-    def _unsaturated(self) -> tuple[np.ndarray, np.ndarray]:
-        """Cells and parameters of the cliques that are not saturated."""
-        cells = np.zeros(self.layout.cells, bool)
-        parameters = np.zeros(self.problem.model.parameters, bool)
-        for clique, saturated in zip(self.layout.cliques, self.layout.saturated, strict=True):
-            if not saturated:
-                cells[clique.cells] = True
-                for block in clique.blocks:
-                    parameters[block.start : block.stop] = True
-        return cells, parameters
-
-    @cached_property
-    def _completion(self) -> Matrix:
-        """Cells by parameters: a table of log potentials from those at the parameters' cells, where not saturated."""
-        cells, _ = self._unsaturated
-        keep = sparse.dia_array((cells[None].astype(float), [0]), shape=(len(cells), len(cells)))
-        return sparse.csr_array(keep @ (self.layout.subset_sums @ self.layout.differences))
+    def _local(self) -> dict[int, tuple[np.ndarray, Matrix]]:
+        """For cliques that are not saturated: the cells of their coordinates, and all cells from those."""
+        return {i: _completion(self.layout, i, codes) for i, codes in self._codes.items()}
 
     @cached_property
     def expand(self) -> Matrix:
         """Cells by coordinates: log odds of all cells against their row's reference."""
-        cells, parameters = self._unsaturated
-        d = len(self.free)
         coordinate = np.full(self.layout.cells, -1)
-        coordinate[self.free] = np.arange(d)
-        saturated = np.flatnonzero((coordinate >= 0) & ~cells)
-        direct = sparse.csr_array(
-            (np.ones(len(saturated)), (saturated, coordinate[saturated])), shape=(self.layout.cells, d)
-        )
-        if not cells.any():
-            return direct
-        chosen = np.flatnonzero(parameters)
-        select = sparse.csr_array(
-            (np.ones(len(chosen)), (chosen, coordinate[self.layout.feature_cells[chosen]])), shape=(len(parameters), d)
-        )
-        return sparse.csr_array(direct + self._completion @ select)
+        coordinate[self.free] = np.arange(len(self.free))
+        parts = []
+        for i, clique in enumerate(self.layout.cliques):
+            here = np.arange(self.layout.cells)[clique.cells]
+            if i in self._local:
+                cells, completion = self._local[i]
+                entries = completion.tocoo()
+                places = (
+                    here[entries.coords[0]],
+                    coordinate[clique.cells.start + cells][entries.coords[1]],
+                    entries.data,
+                )
+            else:
+                own = here[coordinate[here] >= 0]
+                places = own, coordinate[own], np.ones(len(own))
+            parts.append(places)
+        rows, columns, data = (np.concatenate(of) for of in zip(*parts, strict=True))
+        return sparse.csr_array((data, (rows, columns)), shape=(self.layout.cells, len(self.free)))
 
     @cached_property
     def correction(self) -> Matrix:
         """Cells by rows: what messages add to log odds that no parameter of their clique can express."""
-        cells, _ = self._unsaturated
         messages = self.layout.message_differences
-        keep = sparse.dia_array((cells[None].astype(float), [0]), shape=(len(cells), len(cells)))
-        left = sparse.csr_array(keep @ messages - self._completion @ messages[self.layout.feature_cells])
-        left.data[np.abs(left.data) < 0.5] = 0
-        left.eliminate_zeros()
-        return left
+        parts = []
+        for i, clique in enumerate(self.layout.cliques):
+            if i in self._local:
+                cells, completion = self._local[i]
+                own = messages[clique.cells]
+                own = own - own[(self.reference - clique.cells.start)[self.layout.row_of[clique.cells]]]
+                part = sparse.csr_array(own - completion @ own[cells])
+                part.data[np.abs(part.data) < 0.5] = 0  # rounding: the entries are whole numbers
+                part.eliminate_zeros()
+            else:
+                part = sparse.csr_array((clique.cells.stop - clique.cells.start, self.layout.rows))
+            parts.append(part)
+        return sparse.vstack(parts, format="csr")
 
     @cached_property
     def corrected(self) -> tuple[slice, ...]:
         """The cells of the levels that messages correct, from the deepest."""
         lengths = np.diff(self.correction.indptr)
         return tuple(level.cells for level in reversed(self.layout.levels) if lengths[level.cells].any())
+
+    @cached_property
+    def at_start(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """At the point estimate: log odds of the coordinates, log p(cell | row), and expected counts of the rows."""
+        free = self.start[self.free] - self.start[self.reference[self.layout.row_of[self.free]]]
+        odds = self.expand @ free
+        for cells in self.corrected:
+            odds[cells] += self.correction[cells] @ -_log_p(self.layout, odds)[self.layout.first]
+        log_p = _log_p(self.layout, odds)
+        p = np.exp(log_p)
+        expected = np.full(self.layout.rows, float(self.problem.rows))
+        for above, below in pairwise(self.layout.levels):
+            counts = expected[self.layout.row_of[above.cells]] * p[above.cells]
+            expected[below.rows] = self.layout.separator_sums[below.rows, above.cells] @ counts
+        return free, log_p, expected
 
     @cached_property
     def theta_of_cells(self) -> Matrix:
@@ -184,6 +234,50 @@ class Arrays:
         return found
 
     @property
-    def parameters(self) -> int:
-        """Number of coordinates of θ."""
-        return self.problem.model.parameters
+    def coordinates(self) -> int:
+        """Number of coordinates: as many as parameters."""
+        return len(self.free)
+
+
+def _log_p(layout: Layout, odds: np.ndarray) -> np.ndarray:
+    top = np.maximum.reduceat(odds, layout.first)
+    total = np.log(np.add.reduceat(np.exp(odds - top[layout.row_of]), layout.first)) + top
+    return np.asarray(odds - total[layout.row_of])
+
+
+def _completion(layout: Layout, number: int, codes: np.ndarray) -> tuple[np.ndarray, Matrix]:
+    """Cells of the interactions of a clique that is not saturated, and the matrix from log odds there to all cells.
+
+    Log odds are sums of interactions over the subsets of a cell's columns that are not at their reference level;
+    interactions are alternating sums of log odds.
+    """
+    clique = layout.cliques[number]
+    tree = layout.model.tree
+    own, cells, sums, signs, start = clique.columns, [], [], [], 0
+    places: dict[tuple[int, ...], tuple[int, tuple[int, ...]]] = {}
+    for block in clique.blocks:
+        axes = [own.index(c) for c in block.columns]
+        others = [k for k in range(len(own)) if k not in axes]
+        at = np.flatnonzero((codes[axes] > 0).all(0) & (codes[others] == 0).all(0))
+        at = at[np.lexsort(codes[axes][::-1][:, at])]
+        shape = tuple(tree.sizes[c] - 1 for c in block.columns)
+        levels = np.stack(np.unravel_index(np.arange(len(at)), shape))
+        kept = np.flatnonzero((codes[axes] > 0).all(0))
+        sums.append((kept, start + np.ravel_multi_index(tuple(codes[axes][:, kept] - 1), shape)))
+        places[block.columns] = start, shape
+        for columns, (first, sizes) in places.items():
+            if set(columns) <= set(block.columns):
+                chosen = tuple(levels[block.columns.index(c)] for c in columns)
+                to = first + np.ravel_multi_index(chosen, sizes)
+                sign = (-1.0) ** (len(block.columns) - len(columns))
+                signs.append((start + np.arange(len(at)), to, np.full(len(at), sign)))
+        cells.append(at)
+        start += len(at)
+    add = sparse.csr_array(
+        (np.ones(sum(len(a) for a, _ in sums)), tuple(np.concatenate(of) for of in zip(*sums, strict=True))),
+        shape=(codes.shape[1], start),
+    )
+    rows, columns_, data = (np.concatenate(of) for of in zip(*signs, strict=True))
+    return np.concatenate(cells), sparse.csr_array(
+        add @ sparse.csr_array((data, (rows, columns_)), shape=(start, start))
+    )

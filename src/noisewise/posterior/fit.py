@@ -8,15 +8,16 @@ from jaxtyping import Float
 
 from noisewise.errors import FitError
 from noisewise.noisy_counts import NoisyCounts
+from noisewise.posterior.hmc import Hmc, hmc_draws
 from noisewise.posterior.laplace import Laplace, laplace_draws
 from noisewise.posterior.nuts import Nuts, nuts_draws
 from noisewise.posterior.problem import NormalPrior, Problem
 from noisewise.posterior.result import FitRecord, Posterior, Verdict
 from noisewise.progress import Progress, silent
 
-Method = Laplace | Nuts
-QUICK_CELLS = 60
-"""Measured cells up to which the quick method is tried first."""
+Method = Hmc | Laplace | Nuts
+QUICK = Hmc()
+"""What is tried first where no method is given."""
 
 
 def fit(
@@ -34,19 +35,16 @@ def fit(
     and why. The same noisy counts, settings and seed give the same posterior. Look at `posterior.verdict` before using
     it: a posterior that could not be computed well says so.
     """
-    import jax
-
     prior = prior or NormalPrior()
     problem = Problem.of(noisy_counts, prior, cells)
     if problem.model.parameters == 0:
         raise FitError("Every measured column has a single level: there is nothing to estimate. Add levels or columns.")
     if seed < 0:
         raise FitError(f"seed={seed} must not be negative.")
-    with jax.enable_x64(True):
-        if method is None:
-            method, choice, theta, verdict = _chosen(problem, seed, progress)
-        else:
-            choice, (theta, verdict) = "", _drawn(problem, method, seed, progress)
+    if method is None:
+        method, choice, theta, verdict = _chosen(problem, seed, progress)
+    else:
+        choice, (theta, verdict) = "", _drawn(problem, method, seed, progress)
     if not np.isfinite(theta).all():
         raise FitError("The posterior is not finite. Check the noisy counts, their noise and the prior.")
     record = FitRecord(
@@ -64,20 +62,27 @@ Drawn = tuple[Float[np.ndarray, "chains draws parameters"], Verdict]
 
 
 def _drawn(problem: Problem, method: Method, seed: int, progress: Progress) -> Drawn:
-    if isinstance(method, Laplace):
-        return laplace_draws(problem, method, seed, progress)
-    return nuts_draws(problem, method, seed, progress)
+    if isinstance(method, Hmc):
+        return hmc_draws(problem, method, seed, progress)
+    import jax
+
+    with jax.enable_x64(True):
+        if isinstance(method, Laplace):
+            return laplace_draws(problem, method, seed, progress)
+        return nuts_draws(problem, method, seed, progress)
 
 
 def _chosen(problem: Problem, seed: int, progress: Progress) -> tuple[Method, str, np.ndarray, Verdict]:
     """The quick method if its verdict is good, NUTS otherwise; with a sentence on why."""
     if problem.model.impossible:
-        theta, verdict = laplace_draws(problem, Laplace(), seed, progress)
-        return Laplace(), "Laplace was chosen: some combinations of levels cannot occur.", theta, verdict
-    reason = f"there are more than {QUICK_CELLS} measured cells."
-    if problem.model.cells <= QUICK_CELLS:
-        theta, verdict = laplace_draws(problem, Laplace(), seed, progress)
-        if verdict.trusted:
-            return Laplace(), "Laplace was tried first, and its verdict is good.", theta, verdict
-        reason = f"Laplace was tried first: {verdict.reasons[0]}"
-    return Nuts(), f"NUTS was chosen: {reason}", *nuts_draws(problem, Nuts(), seed, progress)
+        method: Method = Laplace()
+        return method, "Laplace was chosen: some levels exclude each other.", *_drawn(problem, method, seed, progress)
+    theta, verdict = hmc_draws(problem, QUICK, seed, progress)
+    interrupted = any("interrupted" in reason for reason in verdict.reasons)
+    if verdict.trusted or interrupted:
+        return QUICK, "Hmc, the quick method, was tried first.", theta, verdict
+    try:
+        slow, better = _drawn(problem, Nuts(), seed, progress)
+    except KeyboardInterrupt:
+        return QUICK, "Hmc, the quick method, was tried first, and Nuts was interrupted.", theta, verdict
+    return Nuts(), f"Hmc, the quick method, was tried first: {verdict.reasons[0]}", slow, better

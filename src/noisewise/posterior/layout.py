@@ -9,6 +9,7 @@ sparse matrices. docs/posterior.md has the derivation; the names here are the na
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -122,6 +123,12 @@ class Layout:
     def first(self) -> np.ndarray:
         """The first cell of every row."""
         return np.searchsorted(self.row_of, np.arange(self.rows))
+
+    @cached_property
+    def firsts(self) -> Matrix:
+        """Rows by cells: the first cell of every row."""
+        entries = (np.ones(self.rows), (np.arange(self.rows), self.first))
+        return sparse.csr_array(entries, shape=(self.rows, self.cells))
 
     @cached_property
     def row_sums(self) -> Matrix:
@@ -276,10 +283,53 @@ def _hang(model: MaxEnt) -> list[tuple[Columns, Columns, int, int, bool]]:
             part = _reached(i, near)
             seen.update(part)
             hung += _hang_part(model, _root(part, near), near, len(hung))
+    hung = _split(model, hung)
     inner = _inner(model, hung)
     order = sorted(range(len(hung)), key=lambda i: (hung[i][3], not inner[i]))
     place = {old: new for new, old in enumerate(order)}
     return [(s, r, place.get(p, -1), level, inner[i]) for i in order for s, r, p, level in (hung[i],)]
+
+
+def _split(model: MaxEnt, hung: list[Hung]) -> list[Hung]:
+    """Cut cliques with fewer parameters than cells into two, one column below the others, while that helps.
+
+    Without the interaction of all its columns, a clique of race, gender and income is best taken as race
+    given income, which has all its parameters and was measured, and gender given both. It is the same model.
+    """
+    interactions = {block.columns for block in model.blocks}
+    found: list[Hung] = []
+    place: dict[int, list[int]] = {}
+    for number, (separator, residual, parent, _) in enumerate(hung):
+        chain = [(separator, residual)]
+        while len(chain[0][1]) > 1 and not _complete(interactions, *chain[0]):
+            above, rest = chain[0]
+            last = min(rest, key=lambda c: _cost(model, above, rest, c))
+            upper = tuple(c for c in rest if c != last)
+            chain = [(above, upper), (tuple(sorted(above + upper)), (last,)), *chain[1:]]
+        place[number] = []
+        top = -1 if parent < 0 else next(i for i in place[parent] if set(separator) <= set(sum(found[i][:2], ())))
+        for part in chain:
+            depth = 0 if top < 0 else found[top][3] + 1
+            place[number].append(len(found))
+            found.append((*part, top, depth))
+            top = len(found) - 1
+    return found
+
+
+def _complete(interactions: set[Columns], separator: Columns, residual: Columns) -> bool:
+    """Whether every interaction with a residual column is a parameter block."""
+    own = sorted(separator + residual)
+    subsets = (a for k in range(1, len(own) + 1) for a in combinations(own, k) if set(a) & set(residual))
+    return all(a in interactions for a in subsets)
+
+
+def _cost(model: MaxEnt, separator: Columns, residual: Columns, last: int) -> tuple[bool, int, int]:
+    """How bad it is to put a column below the others: worst if they are then still incomplete."""
+    interactions = {block.columns for block in model.blocks}
+    upper = tuple(c for c in residual if c != last)
+    own = set(separator + residual)
+    touched = sum(b.stop - b.start for b in model.blocks if last in b.columns and set(b.columns) <= own)
+    return not _complete(interactions, separator, upper), touched, last
 
 
 def _inner(model: MaxEnt, hung: list[Hung]) -> list[bool]:

@@ -10,10 +10,12 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
-from scipy import sparse
 from scipy.special import ndtri
 
 from noisewise.posterior.arrays import Arrays
+from noisewise.posterior.lines import Lines, lines_at_start
+
+Points = Float[np.ndarray, "coordinates points"]
 
 REACH = 6.0
 """The maps are linear beyond this many standard deviations."""
@@ -26,47 +28,14 @@ WIDEST = 12.0
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Lines:
-    """What is known about each coordinate on its own line: log g(δ) for a shift δ of its log odds."""
-
-    count: np.ndarray
-    """The noisy count that speaks most directly about it."""
-    variance: np.ndarray
-    """Variance of the noise in it; infinite if nothing was measured."""
-    rest: np.ndarray
-    """What other cells contribute to the expectation of that count."""
-    total: np.ndarray
-    """Expected count of the row."""
-    share: np.ndarray
-    """The cell's share of the row at δ = 0."""
-    precision: np.ndarray
-    """Of the prior along the line."""
-    slope: np.ndarray
-    """Derivative of the log prior at δ = 0."""
-
-    def log_density(self, shift: Float[np.ndarray, "points coordinates"]) -> tuple[np.ndarray, np.ndarray]:
-        """Log g up to a constant, and its derivative."""
-        odds = np.log(self.share) - np.log1p(-self.share) + shift
-        share = np.where(odds > 0, 1 / (1 + np.exp(-np.abs(odds))), np.exp(-np.abs(odds)) / (1 + np.exp(-np.abs(odds))))
-        mean = self.total * share
-        change = mean * (1 - share)
-        variance = self.variance + mean + self.rest
-        left = self.count - mean - self.rest
-        value = -0.5 * left**2 / variance - 0.5 * np.log1p((mean + self.rest) / self.variance)
-        by_mean = left / variance + 0.5 * left**2 / variance**2 - 0.5 / variance
-        value = value - 0.5 * self.precision * shift**2 + self.slope * shift
-        return value, by_mean * change - self.precision * shift + self.slope
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
 class Maps:
     """Piecewise polynomials of degree five, twice continuously differentiable and increasing."""
 
     coefficients: Float[np.ndarray, "coordinates pieces 6"]
     """Of each piece, lowest power first, in units of the piece's length."""
 
-    def __call__(self, u: Float[np.ndarray, "coordinates draws"]) -> Float[np.ndarray, "coordinates draws"]:
-        """The log odds."""
+    def __call__(self, u: Points) -> tuple[Points, Points, Points]:
+        """The log odds, their first and their second derivative."""
         inside = np.clip(u, -REACH, REACH)
         place = (inside + REACH) * ((KNOTS - 1) / (2 * REACH))
         piece = np.minimum(place.astype(np.intp), KNOTS - 2)
@@ -74,48 +43,18 @@ class Maps:
         c = np.moveaxis(self.coefficients[np.arange(len(u))[:, None], piece], -1, 0)
         value = c[0] + t * (c[1] + t * (c[2] + t * (c[3] + t * (c[4] + t * c[5]))))
         slope = c[1] + t * (2 * c[2] + t * (3 * c[3] + t * (4 * c[4] + t * 5 * c[5])))
-        return value + slope * (u - inside) * ((KNOTS - 1) / (2 * REACH))
+        bend = 2 * c[2] + t * (6 * c[3] + t * (12 * c[4] + t * 20 * c[5]))
+        unit = (KNOTS - 1) / (2 * REACH)
+        return value + slope * (u - inside) * unit, slope * unit, np.where(u == inside, bend, 0.0) * unit**2
 
 
-def lines_at(arrays: Arrays, log_p: np.ndarray, theta: np.ndarray, expected: np.ndarray) -> Lines:
-    """The lines through a point: log p(cell | row), θ and the expected count of every row."""
-    free, layout = arrays.free, arrays.layout
-    share = np.clip(np.exp(log_p), 1e-12, 1 - 1e-12)
-    cells = expected[layout.row_of] * share
-    weight, count, rest = arrays.weight[free], arrays.count[free].copy(), np.zeros(len(free))
-    own = share[free]
-    if len(arrays.parts):
-        raised = sparse.csc_array(arrays.expand).maximum(0)
-        moved = sparse.csc_array(arrays.part_sums @ (raised * cells[:, None]))
-        variance = 1 / np.maximum(arrays.part_weight, 1e-30)
-        known = arrays.part_weight > 0
-        whole = arrays.part_sums @ cells
-        for j in np.flatnonzero(weight == 0):
-            parts, mass = (
-                moved.indices[moved.indptr[j] : moved.indptr[j + 1]],
-                moved.data[moved.indptr[j] : moved.indptr[j + 1]],
-            )
-            if known[parts].any():
-                tells = np.where(known[parts], mass**2 / (variance[parts] + whole[parts]), -1)
-                best = tells.argmax()
-                weight[j], count[j] = arrays.part_weight[parts[best]], arrays.part_count[parts[best]]
-                rest[j] = max(whole[parts[best]] - mass[best], 0.0)
-                own[j] = min(mass[best] / expected[layout.row_of[free[j]]], 1 - 1e-6)
-    moves = arrays.theta_of_cells @ arrays.expand
-    precision = arrays.problem.prior.stddev**-2.0
-    return Lines(
-        count=count,
-        variance=1 / np.maximum(weight, 1e-30),
-        rest=rest,
-        total=expected[layout.row_of[free]],
-        share=own,
-        precision=precision * np.maximum(np.asarray((moves**2).sum(0)).reshape(-1), 1e-12),
-        slope=-precision * (moves.T @ theta),
-    )
+def monotone_maps(arrays: Arrays) -> Maps:
+    """The maps to the log odds of a problem."""
+    return maps_along(lines_at_start(arrays), arrays.at_start[0])
 
 
-def monotone_maps(lines: Lines, at: Float[np.ndarray, " coordinates"]) -> Maps:
-    """Maps to log odds: `at` holds them at δ = 0."""
+def maps_along(lines: Lines, at: Float[np.ndarray, " coordinates"]) -> Maps:
+    """Maps along some lines; `at` holds the log odds at δ = 0."""
     shift = _grid(lines)
     value, _ = lines.log_density(shift)
     density = np.exp(value - value.max(0))

@@ -1,4 +1,4 @@
-"""The compiled side of sampling: gradients of many points, and runs of NUTS chains, both of fixed shapes.
+"""The compiled side of sampling: stretches of NUTS chains, of fixed shapes.
 
 A point w is mapped by the metric's root to v = (u, z): u goes through the monotone maps to the log odds, z drives the
 latent counts. Everything that depends on the data is an argument, so that a second fit of the same shape compiles
@@ -65,12 +65,6 @@ def _log_density(point: Array, space: Space, shape: Shape) -> Array:
     v = spread(point, space.root)
     odds, log_slopes = mapped(v[: len(space.maps)], space.maps)
     return log_density(odds, v[len(space.maps) :], space.target, shape) + log_slopes.sum()
-
-
-@partial(jax.jit, static_argnames="shape")
-def gradients(points: Float[Array, "points dimensions"], space: Space, shape: Shape) -> tuple[Array, Array]:
-    """Log density and gradient at many points."""
-    return jax.vmap(jax.value_and_grad(lambda w: _log_density(w, space, shape)))(points)
 
 
 @partial(jax.jit, static_argnames=("shape", "draws"))

@@ -4,10 +4,14 @@ Noisy counts are made positive by a soft floor at the size of their noise. A cli
 its rows' shares from them; another is fitted to its measured parts by a few sweeps of iterative proportional fitting.
 """
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
-from noisewise.posterior.arrays import Arrays
-from noisewise.posterior.layout import Clique
+from noisewise.posterior.layout import Clique, Matrix
+
+if TYPE_CHECKING:
+    from noisewise.posterior.arrays import Arrays
 
 SWEEPS = 10
 
@@ -18,7 +22,7 @@ def soft_floor(count: np.ndarray, stddev: np.ndarray) -> np.ndarray:
     return scale * np.logaddexp(0, count / scale) + 1e-3 * scale
 
 
-def starting_odds(arrays: Arrays) -> np.ndarray:
+def starting_odds(arrays: "Arrays") -> np.ndarray:
     """Log p(cell | row), up to a constant in every row, for all cells of all cliques."""
     layout = arrays.layout
     measured = arrays.weight > 0
@@ -34,12 +38,12 @@ def starting_odds(arrays: Arrays) -> np.ndarray:
     return np.log(table)
 
 
-def _part(arrays: Arrays, clique: Clique) -> np.ndarray:
+def _part(arrays: "Arrays", clique: Clique) -> np.ndarray:
     """The measured parts of a clique."""
     return np.flatnonzero(np.diff(arrays.part_sums[:, clique.cells].indptr)) if clique.inner else np.zeros(0, np.intp)
 
 
-def _fitted(sums: np.ndarray, target: np.ndarray, known: np.ndarray, table: np.ndarray) -> np.ndarray:
+def _fitted(sums: Matrix, target: np.ndarray, known: np.ndarray, table: np.ndarray) -> np.ndarray:
     """Multiply cells by the geometric mean of what their parts ask for, until they hardly ask any more."""
     weight = sums.T @ known.astype(float)
     table = table * target[known].sum() / max(weight.max(initial=1.0) * table.sum(), 1e-300)

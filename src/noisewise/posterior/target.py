@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
-from scipy import sparse
 
 from noisewise.posterior.arrays import Arrays
 from noisewise.posterior.gathers import SparseMap, multiply, sparse_map, transposed
@@ -22,11 +21,11 @@ class Level(NamedTuple):
     """The inner cliques of one level."""
 
     row_sums: SparseMap
-    """Its rows by its cells."""
+    """The rows of its inner cliques by their cells."""
     down: SparseMap
-    """The next level's rows by its cells: separator sums."""
+    """The next level's rows by its inner cells: separator sums."""
     parts: SparseMap
-    """Its measured parts by its cells."""
+    """Its measured parts by its inner cells."""
     part_count: Any
     """Noisy counts of the parts."""
     part_weight: Any
@@ -57,21 +56,21 @@ class TargetData(NamedTuple):
     theta_of_rows: SparseMap
     """θ from ℓ."""
     levels: tuple[Level, ...]
-    """The levels with inner cliques, from the root."""
+    """The levels, from the roots."""
 
 
 class Shape(NamedTuple):
     """What is known when compiling: where levels begin and end."""
 
+    levels: tuple[tuple[int, int, int], ...]
+    """End of each level's cells, numbers of its inner cells and their rows."""
     roots: int
     """Number of rows of the roots."""
-    inner: tuple[tuple[int, int, int], ...]
-    """Start and end of each level's inner cells, and the number of their rows."""
 
     @property
     def latent(self) -> int:
         """Number of latent counts."""
-        return sum(stop - start for start, stop, _ in self.inner)
+        return sum(inner for _, inner, _ in self.levels)
 
 
 def target_data(arrays: Arrays) -> tuple[TargetData, Shape]:
@@ -91,8 +90,12 @@ def target_data(arrays: Arrays) -> tuple[TargetData, Shape]:
                 part_weight=arrays.part_weight[kept],
             )
         )
-    inner = tuple(
-        (level.inner_cells.start, level.inner_cells.stop, level.inner_rows.stop - level.inner_rows.start)
+    shape = tuple(
+        (
+            level.cells.stop,
+            level.inner_cells.stop - level.inner_cells.start,
+            level.inner_rows.stop - level.inner_rows.start,
+        )
         for level in layout.levels
     )
     data = TargetData(
@@ -103,18 +106,12 @@ def target_data(arrays: Arrays) -> tuple[TargetData, Shape]:
         expand=sparse_map(arrays.expand),
         corrections=_corrections(arrays),
         row_sums=sparse_map(layout.row_sums),
-        first=sparse_map(_first(arrays)),
+        first=sparse_map(layout.firsts),
         theta_of_cells=sparse_map(arrays.theta_of_cells),
         theta_of_rows=sparse_map(arrays.theta_of_rows),
         levels=tuple(levels),
     )
-    return data, Shape(layout.levels[0].rows.stop, inner)
-
-
-def _first(arrays: Arrays) -> Any:
-    layout = arrays.layout
-    entries = (np.ones(layout.rows), (np.arange(layout.rows), layout.first))
-    return sparse.csr_array(entries, shape=(layout.rows, layout.cells))
+    return data, Shape(shape, layout.levels[0].rows.stop)
 
 
 def _corrections(arrays: Arrays) -> tuple[SparseMap, ...]:
@@ -126,74 +123,82 @@ def _corrections(arrays: Arrays) -> tuple[SparseMap, ...]:
     return tuple(found)
 
 
-def log_odds(free: Float[Array, " coordinates"], data: TargetData) -> tuple[Array, Array]:
-    """Log p(cell | row) of all cells, and ℓ = -log p(first cell | row)."""
-    odds = multiply(data.expand, free)
+class Passed(NamedTuple):
+    """What one pass down the tree gives."""
+
+    log_p: Array
+    """Log p(cell | row) of all cells."""
+    expected: Array
+    """Expected counts of all rows."""
+    deviation: Array
+    """What the latent counts of all rows are above them."""
+    parts: Array
+    """Log likelihood of the measured parts."""
+
+
+def pass_down(
+    free: Float[Array, " coordinates"], normals: Float[Array, " latent"], data: TargetData, shape: Shape
+) -> Passed:
+    """Go through the levels from the roots: shares, expected counts, latent counts."""
+    odds = _corrected(multiply(data.expand, free), data)
+    log_p = odds - multiply(transposed(data.row_sums), _log_total(odds, data.row_sums))
+    p = jnp.exp(log_p)
+    expected, deviation = [data.rows * jnp.ones(shape.roots)], [jnp.zeros(shape.roots)]
+    parts, cell, used = jnp.zeros(()), 0, 0
+    for level, (cells, inner_cells, inner_rows) in zip(data.levels, shape.levels, strict=True):
+        if inner_cells:
+            inner = slice(cell, cell + inner_cells)
+            z = normals[used : used + inner_cells]
+            used += inner_cells
+            q, log_q, weight = p[inner], log_p[inner], data.weight[inner]
+            spreading = transposed(level.row_sums)
+            total = multiply(spreading, expected[-1][:inner_rows])
+            count = total * q
+            gain = 1 / (1 + count * weight)
+            share = q * gain
+            mean = count * weight * gain * (data.count[inner] - count)
+            noise = jnp.sqrt(total + TINY) * jnp.exp(0.5 * log_q) * jnp.sqrt(gain) * z
+            missing = deviation[-1][:inner_rows] - multiply(level.row_sums, mean + noise)
+            x = mean + noise + share * multiply(spreading, missing / multiply(level.row_sums, share))
+            left = level.part_count - multiply(level.parts, count + x)
+            parts = parts - 0.5 * (level.part_weight * left) @ left
+            expected.append(multiply(level.down, count))
+            deviation.append(multiply(level.down, x))
+        cell = cells
+    return Passed(log_p, jnp.concatenate(expected), jnp.concatenate(deviation), parts)
+
+
+def _corrected(odds: Array, data: TargetData) -> Array:
     for correction in data.corrections:
-        _, ell = _normalised(odds, data)
+        ell = _log_total(odds, data.row_sums) - multiply(data.first, odds)
         odds = odds + multiply(correction, ell)
-    return _normalised(odds, data)
+    return odds
 
 
-def _normalised(odds: Array, data: TargetData) -> tuple[Array, Array]:
-    # The reference cell's log odds are zero, so no row's sum is below 1; the bound keeps it from overflowing.
-    total = multiply(data.row_sums, jnp.exp(jnp.minimum(odds, 600.0)))
-    log_total = jnp.log(total)
-    log_p = odds - multiply(transposed(data.row_sums), log_total)
-    return log_p, -multiply(data.first, log_p)
+def _log_total(odds: Array, row_sums: SparseMap) -> Array:
+    # One cell of every row has log odds near zero; the bound keeps the others from overflowing.
+    return jnp.log(multiply(row_sums, jnp.exp(jnp.minimum(odds, 600.0))))
 
 
-def theta_from(log_p: Array, ell: Array, data: TargetData) -> Array:
+def theta_from(log_p: Array, data: TargetData) -> Array:
     """θ; a constant added to a row's log odds has no effect."""
-    return multiply(data.theta_of_cells, log_p) + multiply(data.theta_of_rows, ell)
+    return multiply(data.theta_of_cells, log_p) - multiply(data.theta_of_rows, multiply(data.first, log_p))
 
 
 def log_density(
     free: Float[Array, " coordinates"], normals: Float[Array, " latent"], data: TargetData, shape: Shape
 ) -> Float[Array, ""]:
-    """Log posterior density of the log odds and z together, up to a constant."""
-    log_p, ell = log_odds(free, data)
-    theta = theta_from(log_p, ell, data)
+    """Log posterior density of the coordinates and z together, up to a constant."""
+    log_p, expected, deviation, parts = pass_down(free, normals, data, shape)
+    theta = theta_from(log_p, data)
     p = jnp.exp(log_p)
-    expected, deviation, parts = _counts_of_rows(log_p, p, normals, data, shape)
-    count_of_cells = multiply(transposed(data.row_sums), expected) * p
-    gain = 1 / (1 + count_of_cells * data.weight)
-    scaled = (data.count - count_of_cells) * data.weight * gain
+    count = multiply(transposed(data.row_sums), expected) * p
+    gain = 1 / (1 + count * data.weight)
+    scaled = (data.count - count) * data.weight * gain
     spread = multiply(data.row_sums, p * gain)
-    pull = multiply(data.row_sums, p * scaled) / spread
-    grip = multiply(data.row_sums, p * p * data.weight * gain) / spread
-    cells = 0.5 * jnp.log(gain) - 0.5 * scaled * (data.count - count_of_cells)
-    rows = -0.5 * jnp.log(spread) - 0.5 * expected * spread * pull**2 - 0.5 * grip * deviation**2 + pull * deviation
+    pull = multiply(data.row_sums, p * scaled)
+    grip = multiply(data.row_sums, p * p * data.weight * gain)
+    cells = 0.5 * jnp.log(gain) - 0.5 * scaled * (data.count - count)
+    rows = -0.5 * jnp.log(spread) + (pull * deviation - 0.5 * expected * pull**2 - 0.5 * grip * deviation**2) / spread
     prior = -0.5 * data.prior_precision * theta @ theta
     return cells.sum() + rows.sum() + parts - 0.5 * normals @ normals + prior
-
-
-def _counts_of_rows(
-    log_p: Array, p: Array, normals: Array, data: TargetData, shape: Shape
-) -> tuple[Array, Array, Array]:
-    """Expected counts of all rows, their latent deviations, and the log likelihood of the measured parts."""
-    expected, deviation = [jnp.full(shape.roots, data.rows)], [jnp.zeros(shape.roots)]
-    parts, used = jnp.zeros(()), 0
-    for level, (start, stop, rows) in zip(data.levels, shape.inner, strict=True):
-        size = stop - start
-        if size == 0:
-            break
-        above = slice(0, rows)
-        q, log_q = p[start:stop], log_p[start:stop]
-        weight, z = data.weight[start:stop], normals[used : used + size]
-        used += size
-        spreading = transposed(level.row_sums)
-        total = multiply(spreading, expected[-1][above])
-        count = total * q
-        gain = 1 / (1 + count * weight)
-        share = q * gain
-        spread = multiply(level.row_sums, share)
-        mean = count * weight * gain * (data.count[start:stop] - count)
-        noise = jnp.sqrt(total + TINY) * jnp.exp(0.5 * log_q) * jnp.sqrt(gain) * z
-        missing = deviation[-1][above] - multiply(level.row_sums, mean + noise)
-        x = mean + noise + share * multiply(spreading, missing / spread)
-        left = level.part_count - multiply(level.parts, count + x)
-        parts = parts - 0.5 * (level.part_weight * left) @ left
-        expected.append(multiply(level.down, count))
-        deviation.append(multiply(level.down, x))
-    return jnp.concatenate(expected), jnp.concatenate(deviation), parts

@@ -1,5 +1,8 @@
 """From log odds to θ and to expected counts, for many draws at once, in NumPy."""
 
+from itertools import pairwise
+from typing import NamedTuple
+
 import numpy as np
 from jaxtyping import Float
 
@@ -8,44 +11,41 @@ from noisewise.posterior.arrays import Arrays
 Draws = Float[np.ndarray, "_ draws"]
 
 
-def log_probabilities(arrays: Arrays, free: Draws) -> tuple[Draws, Draws]:
-    """Log p(cell | row) of all cells, and ℓ = -log p(first cell | row) of all rows."""
+class Values(NamedTuple):
+    """What follows from the coordinates, one column per draw."""
+
+    log_p: Draws
+    """Log p(cell | row) of all cells."""
+    expected: Draws
+    """Expected counts of all rows."""
+
+
+def values_at(arrays: Arrays, free: Draws) -> Values:
+    """Shares and expected counts."""
     layout = arrays.layout
     odds = arrays.expand @ free
     for cells in arrays.corrected:
-        _, ell = normalised(arrays, odds)
+        ell = -_normalised(odds, layout.first, layout.row_of)[layout.first]
         odds[cells] += arrays.correction[cells] @ ell
-    log_p, ell = normalised(arrays, odds)
-    assert len(ell) == layout.rows
-    return log_p, ell
-
-
-def normalised(arrays: Arrays, odds: Draws) -> tuple[Draws, Draws]:
-    """Log odds, up to a constant in every row, as log p(cell | row); and ℓ."""
-    layout = arrays.layout
-    top = np.maximum.reduceat(odds, layout.first, axis=0)
-    total = np.log(np.add.reduceat(np.exp(odds - top[layout.row_of]), layout.first, axis=0)) + top
-    log_p = odds - total[layout.row_of]
-    return log_p, -log_p[layout.first]
-
-
-def theta_of(arrays: Arrays, log_p: Draws, ell: Draws) -> Draws:
-    """The parameters."""
-    return arrays.theta_of_cells @ log_p + arrays.theta_of_rows @ ell
-
-
-def expected_rows(arrays: Arrays, p: Draws) -> Draws:
-    """Expected counts of all rows, n for a root."""
-    layout = arrays.layout
-    expected = np.full((layout.rows, p.shape[1]), float(arrays.problem.rows))
-    for above, below in zip(layout.levels, layout.levels[1:], strict=False):
-        counts = expected[layout.row_of[above.cells]] * p[above.cells]
+    log_p = _normalised(odds, layout.first, layout.row_of)
+    expected = np.full((layout.rows, free.shape[1]), float(arrays.problem.rows))
+    for above, below in pairwise(layout.levels):
+        counts = expected[layout.row_of[above.cells]] * np.exp(log_p[above.cells])
         expected[below.rows] = layout.separator_sums[below.rows, above.cells] @ counts
-    return expected
+    return Values(log_p, expected)
 
 
-def expected_counts(arrays: Arrays, free: Draws) -> Draws:
+def _normalised(odds: np.ndarray, first: np.ndarray, row_of: np.ndarray) -> np.ndarray:
+    top = np.maximum.reduceat(odds, first, axis=0)
+    total = np.log(np.add.reduceat(np.exp(odds - top[row_of]), first, axis=0)) + top
+    return np.asarray(odds - total[row_of])
+
+
+def theta_of(arrays: Arrays, at: Values) -> Draws:
+    """The parameters."""
+    return arrays.theta_of_cells @ at.log_p - arrays.theta_of_rows @ at.log_p[arrays.layout.first]
+
+
+def expected_counts(arrays: Arrays, at: Values) -> Draws:
     """nμ of the measured cells."""
-    log_p, _ = log_probabilities(arrays, free)
-    p = np.exp(log_p)
-    return arrays.layout.measured_sums @ (expected_rows(arrays, p)[arrays.layout.row_of] * p)
+    return arrays.layout.measured_sums @ (at.expected[arrays.layout.row_of] * np.exp(at.log_p))

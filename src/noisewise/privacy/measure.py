@@ -96,7 +96,7 @@ def measure_with_insecure_noise_for_tests(
         if EDGES in losses:
             known = buy_edges(exact.tables, schema, losses[EDGES], allowance)
         counted = ExactCounts(rows=exact.rows, tables=in_bins(exact.tables, schema, known))
-        measurements = _drawn(counted, schema, workload, select, losses, allowance)
+        measurements = _drawn(counted, schema, known, workload, select, losses, allowance)
         return NoisyCounts(schema=known, rows=exact.rows, measurements=measurements, privacy=statement)
 
     if ledger is None:
@@ -126,6 +126,7 @@ def refuse_unreviewed(schema: Schema) -> None:
 def _drawn(
     exact: ExactCounts,
     schema: Schema,
+    known: Schema,
     workload: Workload,
     select: Selection | None,
     losses: dict[str, PrivacyLoss],
@@ -135,6 +136,7 @@ def _drawn(
     stddevs = losses[MEASURE].stddevs
     chances = Chances(
         tables=exact.tables,
+        schema=known,
         rows=exact.rows,
         first=losses.get(SELECT, PrivacyLoss(max_rows_per_unit=losses[MEASURE].max_rows_per_unit)),
         measuring=stddevs[len(workload.marginals) :],

@@ -26,6 +26,8 @@ class Chances:
 
     tables: Mapping[Marginal, np.ndarray]
     """Exact counts of everything that may be looked at: secret."""
+    schema: Schema
+    """The schema with the edges that were bought; what is tied together is settled by the one before."""
     rows: int
     """The public number of rows."""
     first: PrivacyLoss

@@ -4,10 +4,11 @@ from dataclasses import fields
 from typing import Any
 
 from noisewise.errors import StudyError, did_you_mean
+from noisewise.privacy.adaptive import Adaptive
 from noisewise.privacy.selection import Selection
 from noisewise.privacy.spanning import Mst
 
-SELECTIONS: dict[str, type[Selection]] = {"mst": Mst}
+SELECTIONS: dict[str, type[Selection]] = {"adaptive": Adaptive, "mst": Mst}
 
 
 def selection(method: str, **settings: Any) -> Selection:

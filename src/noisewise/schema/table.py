@@ -29,8 +29,10 @@ Column = Categorical | Boolean | Numeric | QuantileNumeric | Date | Datetime
 def _kind(column: Any) -> str | None:
     """Which kind of column this is: its `type`, except that a number whose edges are bought is a kind of its own."""
     known = column if isinstance(column, dict) else {key: getattr(column, key, None) for key in ("type", "edges")}
-    kind: str | None = known.get("type")
-    return "quantiles" if kind == "numeric" and known.get("edges") == "quantiles" else kind
+    kind = known.get("type")
+    if kind == "numeric" and known.get("edges") == "quantiles":
+        return "quantiles"
+    return kind if isinstance(kind, str) else None
 
 
 _AnyColumn = Annotated[

@@ -1,6 +1,6 @@
 """A study file and the stages it leads through."""
 
-from noisewise.study.file import Study
+from noisewise.study.file import Study, selecting
 from noisewise.study.planned import plan_study
 from noisewise.study.sections import FIT_METHODS, PosteriorSection, SynthesisSection, settings
 from noisewise.study.stages import (
@@ -26,5 +26,6 @@ __all__ = [
     "measured",
     "plan_study",
     "run_study",
+    "selecting",
     "settings",
 ]

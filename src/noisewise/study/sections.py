@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError,
 from noisewise.confidential.addresses import holds_secret
 from noisewise.errors import DataError, StudyError, did_you_mean
 from noisewise.posterior.fit import Method
+from noisewise.posterior.hmc import Hmc
 from noisewise.posterior.laplace import Laplace
 from noisewise.posterior.nuts import Nuts
 from noisewise.privacy.selection import Selection
@@ -15,6 +16,7 @@ from noisewise.privacy.selections import selection
 
 FIT_METHODS: dict[str, type[Method] | None] = {
     "auto": None,  # `fit` chooses
+    "hmc": Hmc,
     "laplace": Laplace,
     "nuts": Nuts,
 }

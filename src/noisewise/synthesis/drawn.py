@@ -68,7 +68,7 @@ class DrawnDatasets(SyntheticDatasets):
 
         Places are so far apart that no partition reaches the next one's.
         """
-        sampler = RowSampler(self.posterior.model, self.posterior.draws[self.chosen[number]])
+        sampler = RowSampler.of(self.posterior.model, self.posterior.draws[self.chosen[number]])
         start = np.random.PCG64(np.random.SeedSequence(self.seed, spawn_key=(1, number)))
         for partition in which:
             stream = np.random.Generator(start.jumped(partition))
