@@ -10,6 +10,7 @@ from noisewise.posterior.arrays import Arrays
 from posterior.small_problems import drawn_problem
 
 SHAPES = {
+    "a column that nothing measures": ((2, 3, 2), ((0, 1),)),
     "full joint": ((3, 2, 2), ((0, 1, 2),)),
     "triangle of pairs": ((3, 2, 2), ((0, 1), (1, 2), (0, 2))),
     "permuted duplicates": ((3, 2), ((0, 1), (1, 0), (1,))),
