@@ -17,6 +17,7 @@ from noisewise.cli.app import (
     say,
     shown_progress,
 )
+from noisewise.cli.reports import say_failures
 from noisewise.errors import AnalysisError
 from noisewise.posterior.result import Posterior
 
@@ -135,18 +136,6 @@ def analyze_command(
         say(pooled.summary().as_text() + "\n")
 
 
-@command("report")
-def report_command(release: ReleaseFolder, debug: Debug = False) -> None:
-    """Write the release's report: one page for people, without network or scripts."""
-    from noisewise.reporting.report import report
-    from noisewise.study import analyze_release
-
-    target = existing(release)
-    with shown_progress() as progress:
-        results = analyze_release(target, target.manifest().analyses, progress=progress)
-    say(f"Report: {report(target, results)}")
-
-
 @command("run")
 def run_command(
     study: StudyFile,
@@ -175,10 +164,12 @@ def run_command(
             ledger=account,
             measuring=OwnProcess(progress),
         )
+    assert outcome.posterior is not None  # it was fitted on the way
     _say_verdict(outcome.posterior)
     for pooled in outcome.results.values():
         say(pooled.summary().as_text() + "\n")
     say(f"Release: {folder}\nReport:  {outcome.report}")
+    say_failures(outcome.failed)
 
 
 def _destination(study: Path, release: Path | None) -> Path:

@@ -45,7 +45,9 @@ def rows_of_codes(source: Source, columns: Sequence[Column]) -> np.ndarray:
 
 def _level_code(column: Column, value: Any, reading: Any) -> Any:
     if isinstance(column, Categorical):
-        return _integer_levels(column, value, reading) if column.integer_levels else _text_levels(column, value)
+        return (
+            _integer_levels(column, value, reading) if column.integer_levels else _text_levels(column, value, reading)
+        )
     if isinstance(column, Boolean):
         return _yes_or_no(column, value, reading)
     if isinstance(column, Date | Datetime):
@@ -54,8 +56,10 @@ def _level_code(column: Column, value: Any, reading: Any) -> Any:
     return _bins(column, value, reading)
 
 
-def _text_levels(column: Categorical, value: Any) -> Any:
+def _text_levels(column: Categorical, value: Any, place: Any) -> Any:
     others = column.labels.index(column.other) if column.other is not None else OUTSIDE
+    if place.type().is_int32():  # the engine has found it among the levels
+        return _coded(column, _missing(column, value), [(place.isnull(), others)], place - 1)
     own = [tuple(map(str, values)) for values in column.source_values]
     levels = [(_among(value, values), code) for code, values in enumerate(own)]
     if column.other is not None and len(own[others]) == 1:
@@ -164,7 +168,7 @@ def _coded(column: Column, missing: Any, cases: list[tuple[Any, int]], otherwise
     branches = [(missing, if_missing), *cases]
     return ibis.cases(
         *((condition, ibis.literal(code, "int32")) for condition, code in branches),
-        else_=ibis.literal(otherwise, "int32") if isinstance(otherwise, int) else otherwise,
+        else_=ibis.literal(otherwise, "int32") if isinstance(otherwise, int) else otherwise.cast("int32"),
     )
 
 

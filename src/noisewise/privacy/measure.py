@@ -15,6 +15,7 @@ from noisewise.privacy.ledger import Ledger
 from noisewise.privacy.noise import NoiseSource, OpenDPNoise
 from noisewise.privacy.selection import Chances, Selection
 from noisewise.privacy.statement import loss_of, statement_of
+from noisewise.progress import Progress, silent
 from noisewise.schema import Schema
 from noisewise.workload import Workload, refuse_huge
 
@@ -29,6 +30,7 @@ def measure(
     select: Selection | None = None,
     unit: str | None = None,
     max_rows_per_unit: int = 1,
+    progress: Progress = silent,
 ) -> NoisyCounts:
     """Measure the workload's marginals of a confidential table under differential privacy.
 
@@ -58,6 +60,7 @@ def measure(
         unit=unit,
         max_rows_per_unit=max_rows_per_unit,
         noise=noise,
+        progress=progress,
     )
 
 
@@ -72,6 +75,7 @@ def measure_with_insecure_noise_for_tests(
     unit: str | None = None,
     max_rows_per_unit: int = 1,
     noise: NoiseSource,
+    progress: Progress = silent,
 ) -> NoisyCounts:
     """`measure` with a noise source of the caller's: for tests only, it promises no privacy at all."""
     refuse_unreviewed(schema)
@@ -84,7 +88,7 @@ def measure_with_insecure_noise_for_tests(
     wanted = tuple(dict.fromkeys((*histograms(schema), *workload.marginals, *looked_at)))
     for marginal in wanted:
         refuse_huge(fine, marginal)
-    exact = count(data, fine, wanted, unit, max_rows_per_unit)
+    exact = count(data, fine, wanted, unit, max_rows_per_unit, progress)
     settled = budget.resolved(exact.rows)
     acts = planned_acts(schema, workload, settled, select, max_rows_per_unit)
     statement = statement_of(acts, settled, unit)  # refuses before anything is drawn

@@ -5,12 +5,14 @@ from noisewise.study.planned import plan_study
 from noisewise.study.sections import FIT_METHODS, PosteriorSection, SynthesisSection, settings
 from noisewise.study.stages import (
     Outcome,
+    analyze_each,
     analyze_release,
     draw,
     fit_counts,
     measure_study,
     measured,
     run_study,
+    write_report,
 )
 
 __all__ = [
@@ -19,6 +21,7 @@ __all__ = [
     "PosteriorSection",
     "Study",
     "SynthesisSection",
+    "analyze_each",
     "analyze_release",
     "draw",
     "fit_counts",
@@ -28,4 +31,5 @@ __all__ = [
     "run_study",
     "selecting",
     "settings",
+    "write_report",
 ]
