@@ -13,7 +13,7 @@ DOCUMENTS = REPOSITORY / "docs" / "experiments"
 
 app = typer.Typer(add_completion=False)
 
-Names = Annotated[list[str], typer.Argument(help="toy, adult, census, census-standin or sdnist.")]
+Names = Annotated[list[str], typer.Argument(help="toy, adult, census, census-standin, sdnist or honesty.")]
 
 
 def records_of(name: str) -> Records:

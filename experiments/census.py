@@ -26,7 +26,7 @@ from experiments.peers.real import RealData
 from experiments.task import Confidential, Method
 from noisewise.analysis import glm
 from noisewise.model.sampling import invert
-from noisewise.schema import Numeric, Schema
+from noisewise.schema import Categorical, Schema
 from noisewise.workload import Workload
 
 ALL_ROWS = 2_458_285
@@ -36,14 +36,15 @@ SERVED = (1, 2, 3)
 FIRST_LINES = 1_001
 FIRST_LINES_SHA256 = "4c5c60d66a06e57dc41e3e5f08d2427b3dabd393839b2d8592e7038f55a3ee99"
 """SHA-256 of the header and the first 1,000 rows, joined by line feeds. One of the whole file is not known to us."""
+# The first value of each column is a common one: parameters, and dummy variables, are relative to it.
 VALUES = {
-    "dYrsserv": (0, 1, 2),
+    "dYrsserv": (1, 0, 2),
     "iSex": (0, 1),
     "iVietnam": (0, 1),
     "iKorean": (0, 1),
-    "iMilitary": SERVED,
-    "dPoverty": (0, 1, 2),
-    "iMobillim": (1, 2),
+    "iMilitary": (2, 1, 3),
+    "dPoverty": (2, 0, 1),
+    "iMobillim": (2, 1),
     "iEnglish": (0, 1, 2, 3, 4),
     "iMarital": (0, 1, 2, 3, 4),
 }
@@ -56,14 +57,14 @@ MARGINALS = (
     ("iMilitary", "iMobillim"),
     ("iMilitary", "iEnglish"),
 )
-FORMULA = "I(dPoverty < 2) ~ iSex + iVietnam + iKorean + C(iMilitary, contr.treatment(2))"
+FORMULA = "I(dPoverty != 2) ~ iSex + iVietnam + iKorean + iMilitary"
 TERMS = {
     "Intercept": "const",
-    "iSex": "iSex_1",
-    "iVietnam": "iVietnam_1",
-    "iKorean": "iKorean_1",
-    "C(iMilitary, contr.treatment(2))[T.1]": "iMilitary_1",
-    "C(iMilitary, contr.treatment(2))[T.3]": "iMilitary_3",
+    "iSex[T.1]": "iSex_1",
+    "iVietnam[T.1]": "iVietnam_1",
+    "iKorean[T.1]": "iKorean_1",
+    "iMilitary[T.1]": "iMilitary_1",
+    "iMilitary[T.3]": "iMilitary_3",
 }
 """Terms of the formula, and how tables call them."""
 ANALYSIS = Analysis(name="logistic", formula=FORMULA, family="binomial")
@@ -71,11 +72,7 @@ ANALYSIS = Analysis(name="logistic", formula=FORMULA, family="binomial")
 
 def schema(name: str) -> Schema:
     """Nine columns of whole-numbered codes."""
-    columns = [
-        Numeric(name=column, edges=tuple(v - 0.5 for v in (*values, values[-1] + 1)), integer=True)
-        for column, values in VALUES.items()
-    ]
-    return Schema(name=name, column=tuple(columns))
+    return Schema(name=name, column=tuple(Categorical(name=column, levels=values) for column, values in VALUES.items()))
 
 
 def load(path: Path, all_rows: int = ALL_ROWS, rows: int = ROWS) -> np.ndarray:
@@ -108,11 +105,14 @@ def verify_head(path: Path) -> None:
 
 
 def _coded(values: np.ndarray) -> np.ndarray:
-    lowest = np.array([levels[0] for levels in VALUES.values()])
-    highest = np.array([levels[-1] for levels in VALUES.values()])
-    if (values < lowest).any() or (values > highest).any():
+    """Position of each value among its column's levels."""
+    codes = np.full(values.shape, -1)
+    for column, levels in enumerate(VALUES.values()):
+        for code, level in enumerate(levels):
+            codes[values[:, column] == level, column] = code
+    if (codes < 0).any():
         raise ValueError("The table holds a value that the schema does not have.")
-    return (values - lowest).astype(np.int64)
+    return codes
 
 
 def draw_standin(tree: dict[str, Any], rows: int, seed: int) -> np.ndarray:

@@ -37,8 +37,12 @@ class Napsu(Method):
     reference: Literal["first", "last"] = "first"
     """The level of every column that parameters are relative to; it decides which cells are the canonical ones."""
 
+    def measured(self, task: Task) -> NoisyCounts:
+        """The noisy counts that the posterior is fitted to."""
+        return task.noisy_counts()[0]
+
     def datasets(self, task: Task) -> Sequence[pa.Table]:
-        (noisy_counts,) = task.noisy_counts()
+        noisy_counts = self.measured(task)
         given = noisy_counts if self.noise_aware else as_if_exact(noisy_counts)
         given = mirrored(given) if self.reference == "last" else given
         posterior = fit(given, self.method, cells=self.cells, seed=task.seed_of("fit"))

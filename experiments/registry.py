@@ -9,6 +9,7 @@ HOMES = {
     "adult": ("experiments.adult", "adult"),
     "census": ("experiments.census", "census"),
     "census-standin": ("experiments.census", "standin"),
+    "honesty": ("experiments.honesty", "honesty"),
     "sdnist": ("experiments.sdnist", "sdnist"),
 }
 

@@ -16,6 +16,7 @@ from experiments.measures import (
 )
 from experiments.published import published_rows
 from experiments.records import Run, write_provenance, write_table
+from experiments.toy_theory import theory_rows
 
 
 def write_all(experiment: Experiment, runs: Sequence[Run], folder: Path, pictures: bool = True) -> list[Path]:
@@ -31,6 +32,7 @@ def write_all(experiment: Experiment, runs: Sequence[Run], folder: Path, picture
     tables: dict[str, list[Row]] = {
         "coverage": coverage,
         "calibration": [row for row in calibration if row["method"] in COLOURS],
+        "theory": theory_rows(experiment.epsilons) if experiment.name == "toy" else [],
         "published": published_rows(experiment.name, coverage),
         "distances": by_budget(known, distance_row),
         "seconds": by_budget(known, time_row),

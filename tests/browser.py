@@ -118,7 +118,7 @@ def chromium():
     theirs_in, ours_out = os.pipe()
     process = subprocess.Popen(
         [
-            "/bin/sh",
+            "bash",  # of a shell it needs numbers of files above 9
             "-c",
             f'exec "$0" "$@" 3<&{theirs_in} 4>&{theirs_out}',
             program,

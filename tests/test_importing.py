@@ -4,7 +4,9 @@ import json
 from datetime import date
 
 import pytest
+from typer.testing import CliRunner
 
+from noisewise.cli import app
 from noisewise.errors import SchemaError
 from noisewise.importing import FORMATS, import_metadata
 from noisewise.schema import Schema
@@ -156,3 +158,17 @@ def test_unknown_formats_are_refused(tmp_path):
     assert set(FORMATS) == {"sdv", "domain", "frictionless"}
     with pytest.raises(SchemaError, match="Cannot read"):
         import_metadata(tmp_path / "nowhere.json")
+
+
+def test_the_command_writes_the_beginning_and_says_what_to_do(tmp_path):
+    path, target = write(tmp_path, FRICTIONLESS), tmp_path / "people.schema.toml"
+
+    done = CliRunner().invoke(app, ["schema", "import", str(path), "-o", str(target)])
+
+    assert done.exit_code == 0, done.output
+    assert target.read_text("utf-8") == import_metadata(path).text
+    for note in import_metadata(path).to_do:
+        assert note in done.output
+    again = CliRunner().invoke(app, ["schema", "import", str(path), "-o", str(target)])
+    assert again.exit_code == SchemaError.exit_code
+    assert "is there already" in again.output

@@ -1,11 +1,14 @@
 """The public schema: what it accepts, what it refuses and how, and what its levels decode to."""
 
+import re
+
 import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from conftest import REPOSITORY
 from noisewise.errors import SchemaError
 from noisewise.schema import MISSING_LABEL, Boolean, Categorical, Numeric, Schema
 
@@ -160,3 +163,12 @@ def test_a_label_may_look_like_anything():
 
     assert again.hash == schema.hash
     assert again.decode(np.array([[5, 0]]))["odd name; --"].to_pylist() == ["a\nb"]
+
+
+def test_the_reference_is_a_schema():
+    text = (REPOSITORY / "docs" / "schema.md").read_text("utf-8")
+    schema = Schema.from_toml("\n".join(re.findall(r"^```toml\n(.*?)^```", text, re.MULTILINE | re.DOTALL)))
+
+    assert {column.type for column in schema.columns} == {"categorical", "boolean", "numeric", "date", "datetime"}
+    assert len(schema.rules) == 3
+    assert [column.name for column in schema.to_be_bought] == ["wage"]

@@ -7,7 +7,7 @@ import hashlib
 import json
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +17,12 @@ from pydantic import BaseModel, ConfigDict
 from noisewise.errors import ReleaseError
 from noisewise.schema import Schema
 from noisewise.workload import Marginal
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+WITHIN = 1.959963984540054
+"""95 % of a normal distribution lie within so many standard deviations."""
 
 
 class PrivacyStep(BaseModel):
@@ -127,6 +133,27 @@ class NoisyCounts:
             digest.update(np.ascontiguousarray(measurement.values, "<i8").tobytes())
         return digest.hexdigest()
 
+    def plot(self, *columns: str) -> "Figure":
+        """A picture of the noisy counts of a column, or of two that were measured together, with their noise.
+
+        What comes back is a matplotlib figure: `.savefig("counts.svg")`. Needs the extra `plot`.
+        """
+        from noisewise.drawing.charts import bars, heat_map
+
+        if not 1 <= len(columns) <= 2 or len(set(columns)) < len(columns):
+            raise ReleaseError(f"plot() was given {list(columns)}. Name one column, or two different ones.")
+        labels = [self.schema.column(name).labels for name in columns]
+        seen = observed_counts(self, columns)
+        if seen is None:
+            raise ReleaseError(
+                f"{' and '.join(map(repr, columns))} were not measured{' together' * (len(columns) > 1)}. "
+                f"Measured: {', '.join(' × '.join(marginal) for marginal in self.marginals)}."
+            )
+        title = f"Noisy counts, with noise of standard deviation {seen.stddev:.3g}"
+        if len(columns) == 1:
+            return bars(columns[0], labels[0], seen.counts, WITHIN * seen.stddev, title)
+        return heat_map(columns, labels, seen.counts, title)
+
     def to_arrow(self) -> pa.Table:
         """One row per measured cell: the measurement's number, its columns, the levels, the noisy count, the noise."""
         parts = [self._rows_of(number, m) for number, m in enumerate(self.measurements)]
@@ -163,6 +190,34 @@ class NoisyCounts:
                 "The noisy counts do not have the expected columns and sizes. Get a fresh copy."
             ) from None
         return cls(schema=schema, rows=rows, measurements=measurements, privacy=privacy)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Observed:
+    """The noisy counts of some columns' cells, from all marginals that hold the columns."""
+
+    counts: np.ndarray
+    """The counts; where several marginals hold the columns, their mean weighted by precision."""
+    stddev: float
+    """Standard deviation of the privacy noise in each."""
+
+
+def observed_counts(noisy_counts: NoisyCounts, subset: Marginal) -> Observed | None:
+    """Sum marginals to the columns and take their weighted mean; None if no marginal holds the columns together."""
+    found, weights = [], []
+    for measurement in noisy_counts.measurements:
+        if not set(subset) <= set(measurement.marginal):
+            continue
+        away = tuple(i for i, name in enumerate(measurement.marginal) if name not in subset)
+        kept = [name for name in measurement.marginal if name in subset]
+        summed = measurement.values.sum(axis=away)
+        found.append(np.transpose(summed, [kept.index(name) for name in subset]).astype(float))
+        weights.append(found[-1].size / (measurement.values.size * measurement.stddev**2))
+    if not found:
+        return None
+    total = sum(weights)
+    counts = sum(weight / total * table for weight, table in zip(weights, found, strict=True))
+    return Observed(counts=np.asarray(counts), stddev=float(total**-0.5))
 
 
 def _measurement(part: pa.Table, schema: Schema) -> Measurement:

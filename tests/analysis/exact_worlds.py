@@ -77,3 +77,39 @@ def tables(random, datasets):
     counts = random.multinomial(ROWS, truth)
     shares = random.dirichlet(counts + 0.5, datasets)
     return random.multinomial(ROWS, shares).reshape(datasets, 2, 3).astype(float)
+
+
+def long_noisy_mean(random, datasets, times=100):
+    """`noisy_mean` with synthetic datasets of many times the original rows."""
+    truth, stddev, noise = 1.0, 2.0, 0.15
+    published = random.normal(truth, np.sqrt(stddev**2 / ROWS + noise**2))
+    means = random.normal(published, np.sqrt(stddev**2 / ROWS + noise**2), datasets)
+    values = random.normal(means, stddev / (times * ROWS) ** 0.5)
+    return World(np.array([truth]), values[:, None], np.full((datasets, 1, 1), stddev**2 / ROWS / times))
+
+
+def missing_mean(random, datasets):
+    """Half of the values are missing at random and imputed properly; the others are real. The estimand is the mean."""
+    truth, stddev, seen = 1.0, 2.0, ROWS // 2
+    mean, square = random.normal(truth, stddev / seen**0.5), stddev**2 * random.chisquare(seen - 1) / (seen - 1)
+    imputed, squares = _drawn_again(random, mean, square, seen, datasets)
+    variances = (seen - 1) * (square + squares) + seen / 2 * (mean - imputed) ** 2
+    return World(np.array([truth]), ((mean + imputed) / 2)[:, None], (variances / (ROWS - 1) / ROWS)[:, None, None])
+
+
+def partly_replaced_mean(random, datasets):
+    """Half of the values are replaced by draws from the posterior of that half; the units are real."""
+    truth, stddev, half = 1.0, 2.0, ROWS // 2
+    kept, replaced = random.normal(truth, stddev / half**0.5, 2)
+    kept_square, square = stddev**2 * random.chisquare(half - 1, 2) / (half - 1)
+    drawn, squares = _drawn_again(random, replaced, square, half, datasets)
+    variances = (half - 1) * (kept_square + squares) + half / 2 * (kept - drawn) ** 2
+    return World(np.array([truth]), ((kept + drawn) / 2)[:, None], (variances / (ROWS - 1) / ROWS)[:, None, None])
+
+
+def _drawn_again(random, mean, square, rows, datasets):
+    """Mean and variance of as many values again, each time from a draw of the normal's posterior."""
+    variances = square * (rows - 1) / random.chisquare(rows - 1, datasets)
+    means = random.normal(mean, np.sqrt(variances / rows))
+    squares = variances * random.chisquare(rows - 1, datasets) / (rows - 1)
+    return random.normal(means, np.sqrt(variances / rows)), squares

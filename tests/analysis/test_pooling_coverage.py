@@ -6,14 +6,24 @@ rule fails about once in 800 seeds. Seeds are fixed. Each test has a broken twin
 
 import numpy as np
 import pytest
-from exact_worlds import noisy_mean, normal_mean, proportion, regression, tables, unequal_noise
+from exact_worlds import (
+    long_noisy_mean,
+    missing_mean,
+    noisy_mean,
+    normal_mean,
+    partly_replaced_mean,
+    proportion,
+    regression,
+    tables,
+    unequal_noise,
+)
 from scipy.stats import chi2_contingency
 
 from noisewise.analysis.analyze import pool
 from noisewise.analysis.estimates import Estimates
 from noisewise.analysis.joint_tests import DirectWald, ReiterWald
 from noisewise.analysis.likelihood_ratio import g_square_test
-from noisewise.analysis.mixtures import FewDatasets
+from noisewise.analysis.mixtures import FewDatasets, PosteriorMixture
 from noisewise.analysis.other_data import MissingDataRule, PartiallySynthetic
 from noisewise.analysis.pooling import FullySynthetic, FullySyntheticNormal
 
@@ -81,6 +91,25 @@ def test_the_normal_version_covers_with_many_datasets():
 def test_few_datasets_covers_with_ten_but_the_normal_version_with_five_does_not():
     assert coverage(noisy_mean, FewDatasets(), datasets=10) >= LOW  # it errs to the wide side
     assert not accepted(coverage(noisy_mean, FullySyntheticNormal(), datasets=5))
+
+
+def test_mixed_posteriors_cover_with_many_long_datasets_only():
+    assert accepted(coverage(long_noisy_mean, PosteriorMixture(), datasets=200))
+    assert coverage(noisy_mean, PosteriorMixture(), datasets=200) > HIGH
+    assert coverage(long_noisy_mean, PosteriorMixture(), datasets=20) < LOW
+
+
+@pytest.mark.parametrize(
+    ("make", "rule", "wrong"),
+    [
+        (missing_mean, MissingDataRule(), PartiallySynthetic()),
+        (partly_replaced_mean, PartiallySynthetic(), MissingDataRule()),
+        (partly_replaced_mean, PartiallySynthetic(), FullySynthetic()),
+    ],
+)
+def test_the_rules_for_other_data_cover_on_such_data_and_not_elsewhere(make, rule, wrong):
+    assert accepted(coverage(make, rule))
+    assert not accepted(coverage(make, wrong))
 
 
 def rejections(make, method, shift=0.0, datasets=DATASETS):

@@ -82,7 +82,7 @@ def test_partially_synthetic_rule_by_hand():
 
 
 def test_the_mixture_is_the_average_of_the_posteriors():
-    pooled = PosteriorMixture().pool(ESTIMATES, WITHIN_2, rows=10_000, original_rows=1000)
+    pooled = PosteriorMixture(enough_datasets=4).pool(ESTIMATES, WITHIN_2, rows=10_000, original_rows=1000)
 
     parts = [stats.norm(center, np.sqrt(variance)) for center, variance in zip(ESTIMATES, WITHIN_2, strict=True)]
     low, high = pooled.reference.interval(0.1)
@@ -98,6 +98,12 @@ def test_the_mixture_warns_unless_synthetic_rows_are_many(rows):
     caution = PosteriorMixture().pool(ESTIMATES, WITHIN_2, rows=rows, original_rows=1000).caution
 
     assert "mixing posteriors" in caution
+
+
+def test_the_mixture_warns_when_datasets_are_few():
+    caution = PosteriorMixture().pool(ESTIMATES, WITHIN_2, rows=10_000, original_rows=1000).caution
+
+    assert "needs about 100 datasets, here 4" in caution
 
 
 @pytest.mark.parametrize("variances", [WITHIN_2, np.full(4, 5.0)], ids=["spread-above-within", "spread-below-within"])

@@ -42,7 +42,7 @@ def test_killed_at_every_point_that_matters(tmp_path):
 
 
 def test_killed_at_random_moments(tmp_path):
-    all_well(dying(tmp_path, "random", 6))
+    all_well(dying(tmp_path, "random", 4))
 
 
 @pytest.mark.slow
@@ -61,7 +61,7 @@ def test_the_test_sees_a_debit_that_comes_late_and_a_second_draw(tmp_path):
     assert "drawn again after it was seen" in forgetful["wrong"] or "the release is not" in str(forgetful["wrong"])
 
 
-@pytest.mark.parametrize("times", [6, pytest.param(100, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("times", [4, pytest.param(100, marks=pytest.mark.slow)])
 def test_a_disk_that_is_full_after_so_many_bytes(tmp_path, times):
     """Files may not grow beyond 0, 1/times, 2/times, … of 40 kB: the ledger is 16 kB, so every write fails once."""
     results = dying(tmp_path, "disk", times)

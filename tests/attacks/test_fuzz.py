@@ -16,7 +16,7 @@ from noisewise.schema import Schema
 
 QUIET = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 FEW = settings(max_examples=40, deadline=None, suppress_health_check=QUIET)
-MANY = settings(max_examples=3000, deadline=None, suppress_health_check=QUIET)
+MANY = settings(max_examples=1000, deadline=None, suppress_health_check=QUIET)
 
 
 def outcome(work, kind):
@@ -86,7 +86,7 @@ def test_a_csv_file_is_counted_or_refused_with_a_code(tmp_path, header, rows, en
 @pytest.mark.slow
 @MANY
 @csv_tables
-def test_thousands_of_csv_files(tmp_path, header, rows, end, encoding, quoted):
+def test_a_thousand_csv_files(tmp_path, header, rows, end, encoding, quoted):
     refused_or_counted(tmp_path, as_csv(header, rows, end, encoding, quoted))
 
 
@@ -165,7 +165,7 @@ def test_a_schema_is_read_or_refused(columns, rest):
     st.lists(st.dictionaries(KEYS, VALUE, max_size=6), max_size=3),
     st.dictionaries(st.text(max_size=6), VALUE, max_size=2),
 )
-def test_thousands_of_schemas(columns, rest):
+def test_a_thousand_schemas(columns, rest):
     import tomli_w
 
     loaded(tomli_w.dumps({**rest, "column": columns}))
@@ -243,8 +243,15 @@ def test_an_edited_manifest_is_read_or_refused(release, place, value, act):
 @pytest.mark.slow
 @MANY
 @edits
-def test_thousands_of_edited_manifests(release, place, value, act):
+def test_a_thousand_edited_manifests(release, place, value, act):
     edit(release, place, value, act)
+
+
+@pytest.mark.parametrize("rows", [857_626, 10**12, 10**400, 0, -1])
+def test_a_unit_of_absurdly_many_rows_is_refused_by_name(release, rows):
+    content = json.loads((release.folder / MANIFEST).read_bytes())
+    content["privacy"]["max_rows_per_unit"] = rows
+    checked(release, json.dumps(content).encode())
 
 
 @FEW

@@ -1,6 +1,5 @@
 """Counts of the embedded engine, PostgreSQL and others are those of brute force; what does not fit is refused."""
 
-import math
 from collections import Counter
 from decimal import Decimal
 
@@ -12,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from engines.generated import MARGINALS, SCHEMA, agrees, broken, table, thinned_agrees
-from noisewise.confidential import grouping
+from noisewise.confidential import files, grouping
 from noisewise.confidential.counts import count
 from noisewise.errors import DataError
 from noisewise.schema import Categorical, Rule, Schema
@@ -40,8 +39,27 @@ def test_the_size_of_a_batch_changes_nothing(monkeypatch, sets):
     monkeypatch.setitem(grouping.SETS_PER_SCAN, "duckdb", sets)
     steps, data = [], table()
     assert agrees(count(data, SCHEMA, MARGINALS, progress=lambda *step: steps.append(step)), data)
-    assert steps[-1] == ("counting", len(MARGINALS) + 1, len(MARGINALS) + 1)  # the rules are one more
-    assert len(steps) >= math.ceil(7 / sets)
+    assert steps == sorted(steps)
+    assert steps[-1] == ("counting", 100, 100)
+
+
+def test_codes_that_are_held_are_computed_once(monkeypatch):
+    """Held or not, the counts are the same; more than the room there is are not held."""
+    monkeypatch.setitem(grouping.SETS_PER_SCAN, "duckdb", 1)
+    data = table()
+    for most in (10**9, 10):
+        monkeypatch.setattr(files, "_MOST_HELD", most)
+        assert agrees(count(data, SCHEMA, MARGINALS), data)
+
+
+def test_large_answers_come_in_several_scans(monkeypatch):
+    monkeypatch.setattr(grouping, "MAX_ANSWER", 100)
+    data = table()
+    assert agrees(count(data, SCHEMA, MARGINALS), data)
+    sets = [("a", "b"), ("b", "c"), ("d",), ("a",)]
+    assert grouping._batches(sets, [10, 10, 1000, 10], 64) == [sets[:2], sets[2:3], sets[3:]]
+    assert grouping._batches(sets, [10, 10, 10, 10], 3) == [sets[:2], sets[2:]]
+    assert grouping._batches(sets, [1, 1, 1, 1], 3) == [sets[:3], sets[3:]]
 
 
 def test_an_engine_without_grouping_sets(monkeypatch):

@@ -14,6 +14,7 @@ from noisewise.cli import app
 from noisewise.demo import FAMILY, FORMULA, demo_schema, demo_table
 from noisewise.errors import BudgetError, ModelError, StudyError, WorkloadError
 from noisewise.planning import Rehearsal
+from noisewise.planning.effort import effort
 from noisewise.planning.sizes import refuse_large_model
 from noisewise.privacy.measure import measure
 from noisewise.privacy.spanning import Mst
@@ -130,6 +131,20 @@ def test_a_model_that_would_not_fit_is_refused_with_its_size_and_the_marginal_to
     assert f"to {7 * 300**2:,}" in str(caught.value)
     assert "Leaving out ['c" in str(caught.value)
     refuse_large_model(schema, ring[:-1])
+
+
+def test_what_a_fit_needs_is_told_and_grows_with_the_cells():
+    schema, ring = _ring(levels=10)
+    small, large = (refuse_large_model(schema, marginals).effort for marginals in (ring[:2], ring))
+
+    assert large.memory > small.memory
+    assert large.seconds > small.seconds
+    # Adult's ten marginals took 4.3 seconds of one core and 378 MB; the estimate is to be right to a factor of two.
+    adult = effort(135, 164, 160)
+    assert 0.5 < adult.seconds / 4.3 < 2
+    assert 0.5 < adult.memory / 378e6 < 2
+    assert adult.sentence.startswith("A fit needs about 370 MB of memory and 5 seconds on one core")
+    assert "hours" in effort(10**6, 10**6, 10**6).sentence
 
 
 def test_a_ring_that_fits_is_pointed_out():

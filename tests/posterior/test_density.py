@@ -15,6 +15,7 @@ from noisewise.posterior.problem import NormalPrior, Problem
 from posterior.small_problems import drawn_problem
 
 SHAPES = {
+    "a column that nothing measures": ((2, 3, 2), ((0, 1),)),
     "full joint": ((3, 2, 2), ((0, 1, 2),)),
     "triangle of pairs": ((3, 2, 2), ((0, 1), (1, 2), (0, 2))),
     "permuted duplicates": ((3, 2), ((0, 1), (1, 0), (1,))),

@@ -8,6 +8,7 @@ from noisewise.demo import FAMILY, FORMULA, TRUTH, demo_schema
 from noisewise.privacy.noise import goodness_of_fit
 from noisewise.rehearsal import FromPosterior, FromSample, Uniform, rehearse, rehearsed_counts
 from noisewise.rehearsal.counts import simulated_noise
+from noisewise.schema import Schema
 from small_release import MARGINALS, SCHEMA, posterior_by_hand
 
 
@@ -69,3 +70,27 @@ def test_a_rehearsal_gives_intervals_near_the_truth_and_wider_than_without_priva
     assert (abs(pooled.params - list(TRUTH.values())) < 5 * pooled.bse).all()
     assert (pooled.bse.to_numpy() > np.sqrt(reference.variances[0])).all()
     assert done.failed == {}
+
+
+def test_columns_that_are_released_at_random_and_rules_are_rehearsed_too():
+    schema = Schema.from_toml("""
+        [[column]]
+        name = "age"
+        type = "numeric"
+        edges = [0, 15, 40, 90]
+        released_as = "uniform"
+        [[column]]
+        name = "spouse"
+        type = "boolean"
+        [[rule]]
+        impossible = { age = "[0, 15)", spouse = "true" }
+    """)
+
+    done = rehearse(
+        Uniform(schema=schema), schema, [("age", "spouse")], [5.0], 3_000, {"m": glm("spouse ~ age", "binomial")}
+    )
+
+    assert done.failed == {}
+    # Ages of those over 15 do not tell who has a spouse; being a child does. The interval is for that slope.
+    assert done.pooled["m"].params["age"] > 0
+    assert done.reference["m"].values[0, 1] > 0

@@ -76,10 +76,10 @@ def _mixture_variance(reference: MixtureReference) -> float:
 class PosteriorMixture(PoolingRule):
     """Bayesian pooling: mix the posteriors that the datasets give, without any correction.
 
-    Use it when each synthetic dataset has far more rows than the confidential table (ten times or more):
-    then the sampling of the synthetic rows vanishes and the mixture tends to the posterior given the noisy
-    counts. With as many rows as the original, intervals are too wide. Each dataset's posterior is
-    Normal(estimate, variance).
+    Use it when each synthetic dataset has far more rows than the confidential table (ten times or more), and a
+    hundred datasets or more: then the sampling of the synthetic rows vanishes and the mixture tends to the posterior
+    given the noisy counts. With as many rows as the original, intervals are too wide; with fifty datasets 95 %
+    intervals cover about 92 %. Each dataset's posterior is Normal(estimate, variance).
 
         total = (1 - 1/m) between + within
 
@@ -88,6 +88,8 @@ class PosteriorMixture(PoolingRule):
 
     enough: float = 10.0
     """Below this many synthetic rows per original row the result carries a caution."""
+    enough_datasets: int = 100
+    """The same for datasets: the ends of the interval are those of few narrow posteriors."""
 
     name = "mixture of the datasets' posteriors"
     source = "Räisä, Jälkö & Honkela (2024), On Consistent Bayesian Inference from Synthetic Data"
@@ -100,7 +102,7 @@ class PosteriorMixture(PoolingRule):
             raise AnalysisError("A dataset's variance is 0: its posterior is a point. Return positive variances.")
         return given.pooled(
             variance=self.between_weight(given.datasets) * given.between + given.within,
-            caution=self._rows_caution(given.rows, given.original_rows),
+            caution=self._rows_caution(given.rows, given.original_rows) or self._datasets_caution(given.datasets),
             reference=MixtureReference(centers=given.estimates, stddevs=np.sqrt(given.variances)),
         )
 
@@ -113,3 +115,11 @@ class PosteriorMixture(PoolingRule):
                 f"{rows / original_rows:.2g}: intervals are too wide; draw larger datasets or use FullySynthetic()"
             )
         return ""
+
+    def _datasets_caution(self, datasets: int) -> str:
+        if datasets >= self.enough_datasets:
+            return ""
+        return (
+            f"mixing posteriors needs about {self.enough_datasets} datasets, here {datasets}: intervals are too short; "
+            "draw more datasets"
+        )

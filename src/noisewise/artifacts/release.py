@@ -2,6 +2,7 @@
 
 import hashlib
 import io
+import json
 import math
 from contextlib import suppress
 from importlib.metadata import version
@@ -110,10 +111,15 @@ class Release:
             certificate = Certificate.model_validate_json(self._content(manifest, CERTIFICATE))
         except ValidationError:
             raise ReleaseError(f"{CERTIFICATE} is not a certificate: edited. Get a fresh copy.") from None
-        made_for = (manifest.noisy_counts_hash, manifest.files.get("posterior.npz"))
-        if (certificate.noisy_counts_hash, certificate.posterior_hash) != made_for:
-            raise ReleaseError(f"{CERTIFICATE} belongs to another release or posterior. Run `noisewise certify` again.")
+        if certificate.noisy_counts_hash != manifest.noisy_counts_hash:
+            raise ReleaseError(f"{CERTIFICATE} belongs to another release. Get a fresh copy.")
         return certificate
+
+    def report_content(self) -> dict[str, Any] | None:
+        """What report.json holds; None if there is none."""
+        manifest = self.manifest()
+        name = REPORT[1]
+        return dict(json.loads(self._content(manifest, name))) if name in manifest.files else None
 
     def _schema(self, manifest: Manifest) -> Schema:
         text = self._content(manifest, "schema.toml").decode("utf-8", "replace")
@@ -201,6 +207,8 @@ class Release:
 
     def write_certificate(self, certificate: Certificate) -> Path:
         """Attach a coverage certificate, replacing one that is there. Returns its path."""
+        if certificate.posterior_hash != self.posterior().hash:
+            raise ReleaseError("The certificate is of another posterior than the release's. Certify it again.")
         manifest = self._withdraw(self.manifest(), (CERTIFICATE, *REPORT))
         write(self.folder / CERTIFICATE, certificate.to_json())
         self._write_manifest(manifest.model_copy(update={"files": manifest.files | self._hashes(CERTIFICATE)}))

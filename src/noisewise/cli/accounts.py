@@ -101,7 +101,9 @@ def _said(entry: "Entry") -> str:
     if entry.kind == "debited":
         asked = content["asked"]
         occasion = f", occasion {asked['occasion']!r}" if asked["occasion"] else ""
-        return f"debited ε = {asked['epsilon']:g} for {len(content['stddevs'])} marginals{occasion}"
+        select = asked.get("select")
+        chosen = f", {select['share']:.0%} of it for selection by {select['method']}" if select else ""
+        return f"debited ε = {asked['epsilon']:g} for {len(content['stddevs'])} marginals{chosen}{occasion}"
     if entry.kind == "measured":
         return f"measured under {content['debit']}: {content['hash'][:12]}"
     return f"{entry.kind} with a cap of ε = {content['epsilon']:g}"

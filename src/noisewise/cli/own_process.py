@@ -48,16 +48,23 @@ class OwnProcess:
                     try:
                         written, _ = process.communicate(waiting, timeout=_LOOK_EVERY)
                         break
-                    except subprocess.TimeoutExpired:
+                    except subprocess.TimeoutExpired as still_running:
                         waiting = None
-                        self._progress("counting and adding noise", 0, 0)
+                        self._progress(*_last_step(still_running.stdout))
             except BaseException:
                 process.kill()
                 raise
         try:
-            return dict(json.loads(written))
-        except ValueError:
+            return dict(json.loads(written.splitlines()[-1]))
+        except (ValueError, IndexError):
             return {"error": "DataError", "code": "process-ended"}
+
+
+def _last_step(said: bytes | None) -> tuple[str, int, int]:
+    """How far the counting is, from the last whole line that the process has written so far."""
+    lines = (said or b"").split(b"\n")[:-1]
+    done = dict(json.loads(lines[-1])).get("done", 0) if lines else 0
+    return ("counting", done, 100) if done else ("counting and adding noise", 0, 0)
 
 
 def _environment() -> dict[str, str]:
@@ -81,13 +88,13 @@ def _error(answer: dict[str, Any]) -> NoisewiseError:
     return DataError("process-ended")
 
 
-def _answer(question: dict[str, Any]) -> dict[str, Any]:
+def _answer(question: dict[str, Any], progress: Progress) -> dict[str, Any]:
     """What the process says: every path out of it is here."""
     from noisewise.study import Study, measured
 
     try:
         study = Study.model_validate({**question["study"], "folder": question["folder"]})
-        return {"hash": measured(study, Ledger(**question["ledger"])).hash}
+        return {"hash": measured(study, Ledger(**question["ledger"]), progress).hash}
     except DataError as error:
         return {"error": "DataError", "code": error.code, "column": error.column}
     except NoisewiseError as error:
@@ -107,7 +114,11 @@ def main() -> None:
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
     os.dup2(nowhere, 2)
-    print(json.dumps(_answer(json.load(sys.stdin))), file=way_out, flush=True)
+
+    def progress(_: str, done: int, total: int) -> None:
+        print(json.dumps({"done": done * 100 // max(total, 1)}), file=way_out, flush=True)
+
+    print(json.dumps(_answer(json.load(sys.stdin), progress)), file=way_out, flush=True)
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ from noisewise.cli.app import (
     say,
     shown_progress,
 )
+from noisewise.cli.reports import say_failures
 from noisewise.errors import AnalysisError
 from noisewise.posterior.result import Posterior
 
@@ -38,10 +39,21 @@ LedgerFile = Annotated[
     typer.Option("--ledger", help="The ledger to debit; by default [privacy] ledger, or noisewise.ledger by STUDY."),
 ]
 
+Select = Annotated[
+    str | None,
+    typer.Option("--select", help="Choose further marginals privately: mst or adaptive, as [workload] select."),
+]
+SelectShare = Annotated[float, typer.Option("--select-share", help="The share of the budget that --select gets.")]
+
 
 @command("measure")
 def measure_command(
-    study: StudyFile, release: Destination = None, source: Source = None, ledger: LedgerFile = None
+    study: StudyFile,
+    release: Destination = None,
+    source: Source = None,
+    ledger: LedgerFile = None,
+    select: Select = None,
+    select_share: SelectShare = 0.1,
 ) -> None:
     """Measure the study's marginals with privacy noise, and start its release.
 
@@ -52,7 +64,7 @@ def measure_command(
     from noisewise.cli.own_process import OwnProcess
     from noisewise.study import Study, measure_study
 
-    folder, wanted = _destination(study, release), Study.load(study).reading(source)
+    folder, wanted = _destination(study, release), _choosing(Study.load(study).reading(source), select, select_share)
     account = _account(study, wanted, ledger)
     with shown_progress() as progress:
         measure_study(wanted, Release(folder), progress, ledger=account, measuring=OwnProcess(progress))
@@ -124,24 +136,14 @@ def analyze_command(
         say(pooled.summary().as_text() + "\n")
 
 
-@command("report")
-def report_command(release: ReleaseFolder, debug: Debug = False) -> None:
-    """Write the release's report: one page for people, without network or scripts."""
-    from noisewise.reporting.report import report
-    from noisewise.study import analyze_release
-
-    target = existing(release)
-    with shown_progress() as progress:
-        results = analyze_release(target, target.manifest().analyses, progress=progress)
-    say(f"Report: {report(target, results)}")
-
-
 @command("run")
 def run_command(
     study: StudyFile,
     release: Destination = None,
     source: Source = None,
     ledger: LedgerFile = None,
+    select: Select = None,
+    select_share: SelectShare = 0.1,
     allow_untrusted: AllowUntrusted = False,
 ) -> None:
     """Run a whole study: measure, fit, synthesize, analyze, report.
@@ -151,7 +153,7 @@ def run_command(
     from noisewise.cli.own_process import OwnProcess
     from noisewise.study import Study, run_study
 
-    folder, wanted = _destination(study, release), Study.load(study).reading(source)
+    folder, wanted = _destination(study, release), _choosing(Study.load(study).reading(source), select, select_share)
     account = _account(study, wanted, ledger)
     with shown_progress() as progress:
         outcome = run_study(
@@ -162,14 +164,25 @@ def run_command(
             ledger=account,
             measuring=OwnProcess(progress),
         )
+    assert outcome.posterior is not None  # it was fitted on the way
     _say_verdict(outcome.posterior)
     for pooled in outcome.results.values():
         say(pooled.summary().as_text() + "\n")
     say(f"Release: {folder}\nReport:  {outcome.report}")
+    say_failures(outcome.failed)
 
 
 def _destination(study: Path, release: Path | None) -> Path:
     return release if release is not None else study.with_name(study.name.removesuffix(".toml") + "-release")
+
+
+def _choosing(wanted: "Study", select: str | None, share: float) -> "Study":
+    """The study with another selection, where an option names one."""
+    if select is None:
+        return wanted
+    from noisewise.study import selecting
+
+    return selecting(wanted, select, share)
 
 
 def _account(study: Path, wanted: "Study", ledger: Path | None) -> "Ledger":

@@ -5,6 +5,7 @@ be counted has a code below zero, which its groups show: counting and checking a
 come back from the engine, never a row.
 """
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, NoReturn
@@ -63,7 +64,8 @@ def count(
     with private_files(), opened(data) as source:
         coded = withheld(lambda: _coded(source, schema, names, faults, unit, max_rows_per_unit), source.failure)
         asked = [("fault",), *sets] if faults else sets
-        groups = withheld(lambda: grouped(source, coded, asked, progress), source.failure)
+        cells = [len(faults) + 1] * bool(faults) + [math.prod(schema.shape(marginal)) for marginal in wanted]
+        groups = withheld(lambda: grouped(source, coded, asked, cells, progress), source.failure)
     marginal_groups = dict(zip(wanted, groups[-len(wanted) :], strict=True))
     return withheld(lambda: _checked(schema, marginal_groups, groups, faults), "engine-failed")
 

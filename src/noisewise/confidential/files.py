@@ -16,6 +16,8 @@ from noisewise.errors import DataError
 
 _DELIMITERS = ",;\t|"
 _LONGEST_HEADER = 1_000_000
+_HELD_TYPE = "INTEGER"
+_MOST_HELD = 250_000_000  # numbers of 4 bytes: a gigabyte
 
 
 def open_path(address: str) -> Source:
@@ -54,8 +56,23 @@ def _engine(database: Path | str = ":memory:", read_only: bool = False) -> Any:
         autoinstall_known_extensions=False,
         autoload_known_extensions=False,
     )
-    connection.con.execute("SET enable_progress_bar = false")
+    connection.con.execute("SET enable_progress_bar = true")  # so that it can be asked how far it is
+    connection.con.execute("SET enable_progress_bar_print = false")
     return connection
+
+
+def _source(connection: Any, table: Any, names: tuple[str, ...], failure: str = "engine-failed") -> Source:
+    def hold(query: str) -> str:
+        """Level codes are computed once and kept in memory, if they are not too many."""
+        run = connection.con.execute
+        columns = len(run(f"DESCRIBE {query}").fetchall())
+        rows = run(f"SELECT count(*) FROM ({query}) AS coded").fetchone()[0]
+        if rows * columns > _MOST_HELD:
+            return query
+        run(f"CREATE TEMP TABLE coded AS SELECT COLUMNS(*)::{_HELD_TYPE} FROM ({query}) AS coded")
+        return "SELECT * FROM coded"
+
+    return Source(table=table, names=names, close=connection.disconnect, failure=failure, hold=hold)
 
 
 def _open_csv(path: Path, _: str) -> Source:
@@ -94,9 +111,7 @@ def _open_parquet(path: Path, _: str) -> Source:
 def _open_view(query: str, names: tuple[str, ...]) -> Source:
     connection = _engine()
     connection.con.execute(f"CREATE TEMP VIEW source AS {query}")
-    return Source(
-        table=connection.table("source"), names=names, close=connection.disconnect, failure="source-not-readable"
-    )
+    return _source(connection, connection.table("source"), names, "source-not-readable")
 
 
 def _open_duckdb(path: Path, table: str) -> Source:
@@ -109,7 +124,7 @@ def _open_duckdb(path: Path, table: str) -> Source:
         connection.disconnect()
         raise DataError("table-not-found")
     found = connection.table(table)
-    return Source(table=found, names=tuple(found.columns), close=connection.disconnect)
+    return _source(connection, found, tuple(found.columns))
 
 
 def _register(frame: Any) -> Source:
@@ -123,7 +138,7 @@ def _register(frame: Any) -> Source:
     names = tuple(arrow.column_names)
     connection = _engine()
     connection.con.register("source", arrow.rename_columns([f"c{i}" for i in range(len(names))]))
-    return Source(table=connection.table("source"), names=names, close=connection.disconnect)
+    return _source(connection, connection.table("source"), names)
 
 
 def _quoted(path: Path) -> str:

@@ -1,6 +1,6 @@
 """Many GROUP BYs in few scans: GROUPING SETS where the engine has them, else one query after the other."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,8 +11,10 @@ from noisewise.progress import Progress
 
 GroupingSet = tuple[str, ...]
 
-SETS_PER_SCAN = {"duckdb": 16, "postgres": 16, "pyspark": 16}
+SETS_PER_SCAN = {"duckdb": 64, "postgres": 16, "pyspark": 4}
 """How many marginals one scan counts, where the engine can count several. docs/engines.md has the measurements."""
+
+MAX_ANSWER = 20_000_000  # numbers of 8 bytes that one scan may return
 
 _ABSENT = -9  # in place of the NULL of a column that a grouping set does not have; level codes are -2 or more
 
@@ -27,18 +29,41 @@ class Groups:
     """How many rows each group has."""
 
 
-def grouped(source: Source, coded: Any, sets: Sequence[GroupingSet], progress: Progress) -> list[Groups]:
-    """The groups of each set of columns of `coded`, in the order of the sets."""
+def grouped(
+    source: Source, coded: Any, sets: Sequence[GroupingSet], cells: Sequence[int], progress: Progress
+) -> list[Groups]:
+    """The groups of each set of columns of `coded`, in the order of the sets; `cells` says how many each may have."""
     several = SETS_PER_SCAN.get(source.backend.name)
     if several is None:
         return [_one_by_one(coded, names) for names in sets]
     _tell_of_memory_tables(coded)
     query = source.backend.compile(coded)
+    batches = _batches(sets, cells, several)
+    if len(batches) > 1:
+        query = source.hold(query)
     found: list[Groups] = []
-    for start in range(0, len(sets), several):
-        found += _together(source, query, sets[start : start + several])
-        progress("counting", len(found), len(sets))
+    for batch in batches:
+
+        def pulse(share: float, before: int = len(found), size: int = len(batch)) -> None:
+            progress("counting", int(100 * (before + share * size) / len(sets)), 100)
+
+        found += _together(source, query, batch, pulse)
+    progress("counting", 100, 100)
     return found
+
+
+def _batches(sets: Sequence[GroupingSet], cells: Sequence[int], several: int) -> list[list[GroupingSet]]:
+    """As many sets at a time as the engine likes, but no more than whose answer fits: every group has all columns."""
+    batches: list[list[GroupingSet]] = [[]]
+    names: set[str] = set()
+    groups = 0
+    for columns, size in zip(sets, cells, strict=True):
+        names, groups = names | {*columns}, groups + size
+        if batches[-1] and (len(batches[-1]) == several or groups * (len(names) + 1) > MAX_ANSWER):
+            batches.append([])
+            names, groups = {*columns}, size
+        batches[-1].append(columns)
+    return batches
 
 
 def _tell_of_memory_tables(coded: Any) -> None:
@@ -49,11 +74,11 @@ def _tell_of_memory_tables(coded: Any) -> None:
         coded.limit(0).to_pyarrow()
 
 
-def _together(source: Source, query: str, sets: Sequence[GroupingSet]) -> list[Groups]:
+def _together(source: Source, query: str, sets: Sequence[GroupingSet], pulse: Callable[[float], None]) -> list[Groups]:
     names = sorted({name for columns in sets for name in columns}, key=lambda name: (len(name), name))
     shown = ", ".join(f"COALESCE({name}, {_ABSENT})" for name in names)
     wanted = ", ".join(f"({', '.join(columns)})" for columns in sets)
-    answer = source.run(f"SELECT {shown}, COUNT(*) FROM ({query}) AS coded GROUP BY GROUPING SETS ({wanted})")
+    answer = source.run(f"SELECT {shown}, COUNT(*) FROM ({query}) AS coded GROUP BY GROUPING SETS ({wanted})", pulse)
     present = answer[:, :-1] != _ABSENT
     found = []
     for columns in sets:

@@ -73,7 +73,7 @@ def _reading(read: Any, name: str, column: Column) -> Any:
 
     value = read[name]
     if isinstance(column, Categorical) and not column.integer_levels:
-        return ibis.null("int8")  # its levels are texts
+        return _place(column, value) if _may_be_placed(column, read, value) else ibis.null("int8")
     if isinstance(column, Date | Datetime):
         prefix = f"{name}_"
         parts = {part.removeprefix(prefix): read[part] for part in read.columns if part.startswith(prefix)}
@@ -82,6 +82,28 @@ def _reading(read: Any, name: str, column: Column) -> Any:
         text = read[f"{name}_text"]
         return text.re_replace("[.].*$", "").cast("int64") if _needs_whole(column) else text.cast("float64")
     return _stored_number(column, value)
+
+
+def _may_be_placed(column: Categorical, read: Any, value: Any) -> bool:
+    """Whether a text's place among the levels is its code, and the engine finds places fast.
+
+    DuckDB looks once for each text in a block's dictionary, which halves the time of counting. The others would look
+    once for each row, as they do without.
+    """
+    plain = all(len(values) == 1 for values in column.source_values) and column.other not in column.levels
+    return plain and bool(value.type().is_string()) and read.get_backend().name == "duckdb"
+
+
+def _place(column: Categorical, value: Any) -> Any:
+    """The place of a text among the levels, counted from 1; NULL for others."""
+    import ibis
+    import ibis.expr.datatypes as dt
+
+    @ibis.udf.scalar.builtin(signature=((dt.Array(dt.string), dt.string), dt.int32))  # type: ignore[untyped-decorator]
+    def list_position(texts: Any, text: Any) -> Any:
+        """What DuckDB calls it."""
+
+    return list_position([str(level) for level in column.levels], value)
 
 
 def _stored_number(column: Column, value: Any) -> Any:

@@ -1,6 +1,7 @@
 """An open source: a table inside an engine, and how to ask it."""
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,9 +9,20 @@ import numpy as np
 
 from noisewise.errors import DataError
 
+_LOOK_EVERY = 0.2  # seconds between two questions how far a query is
+
 
 def _leave_open() -> None:
     """What belongs to somebody else is not closed."""
+
+
+def _as_it_is(query: str) -> str:
+    """An engine that is not ours holds nothing for us."""
+    return query
+
+
+def _unheard(share: float) -> None:
+    """Nobody wants to know."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -25,6 +37,8 @@ class Source:
     """Lets go of what was opened for this source, and of nothing else."""
     failure: str = "engine-failed"
     """The code of the error when reading fails: files are read only when they are counted."""
+    hold: Callable[[str], str] = _as_it_is
+    """Makes a query that is asked of many times cheaper to ask again, where the engine is ours and has the room."""
     instants: frozenset[int] = frozenset()
     """Positions of columns that hold instants although Ibis takes them for local times."""
 
@@ -43,18 +57,33 @@ class Source:
         column = self.table[self.table.columns[found[0]]]
         return column.cast("timestamp('UTC')") if found[0] in self.instants else column
 
-    def run(self, query: str) -> np.ndarray:
+    def run(self, query: str, pulse: Callable[[float], None] = _unheard) -> np.ndarray:
         """What an SQL query returns, which must be whole numbers: level codes and counts, never a row.
 
-        Past Ibis, whose own ways of fetching leave cursors open on PostgreSQL and go through pandas on Spark.
+        `pulse` is told the share that is done, where the engine says it. Past Ibis, whose own ways of fetching leave
+        cursors open on PostgreSQL and go through pandas on Spark.
         """
         engine = self.backend.name
         if engine == "duckdb":
-            found = self.backend.con.execute(query).fetchnumpy().values()
-            return np.column_stack([np.asarray(values, np.int64) for values in found])
+            found = _in_duckdb(self.backend.con, query, pulse)
+            return np.column_stack([np.asarray(values, np.int64) for values in found.values()])
         if engine == "pyspark":
-            found = self.backend._session.sql(query).toArrow().columns
-            return np.column_stack([np.asarray(values, np.int64) for values in found])
+            columns = self.backend._session.sql(query).toArrow().columns
+            return np.column_stack([np.asarray(values, np.int64) for values in columns])
         with self.backend.con.cursor() as cursor:
             rows = cursor.execute(query).fetchall()
             return np.array(rows, np.int64).reshape(len(rows), len(cursor.description))
+
+
+def _in_duckdb(connection: Any, query: str, pulse: Callable[[float], None]) -> dict[str, np.ndarray]:
+    """Run a query in a thread, and meanwhile ask the engine how far it is; an interruption stops the engine too."""
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(lambda: connection.execute(query).fetchnumpy())
+        try:
+            while not wait([running], timeout=_LOOK_EVERY).done:
+                pulse(max(0.0, min(1.0, connection.query_progress() / 100)))
+        except BaseException:
+            connection.interrupt()
+            raise
+        found: dict[str, np.ndarray] = running.result()
+        return found

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from noisewise.analysis.estimates import Estimator
+from noisewise.errors import AnalysisError
 from noisewise.posterior.fit import Method
 from noisewise.progress import Progress, silent
 from noisewise.rehearsal import Population, Rehearsed, rehearse
@@ -109,7 +110,9 @@ def expected_intervals(
 
 def _analysis(formula: str, done: list[list[Rehearsed]]) -> ExpectedAnalysis:
     """Collect one analysis from the rehearsals of each budget."""
-    references = [rehearsed.reference[formula] for rehearsed in done[0]]
+    references = [rehearsed.reference[formula] for rehearsed in done[0] if formula in rehearsed.reference]
+    if not references:
+        raise AnalysisError(f"On invented tables of this size: {done[0][-1].failed[formula]}")
     terms = [
         ExpectedTerm(
             name=name,

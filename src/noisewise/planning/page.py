@@ -3,6 +3,7 @@
 from importlib.resources import files
 
 from noisewise.planning import sentences, tables
+from noisewise.planning.curve import curve_picture
 from noisewise.planning.plan import Plan
 
 
@@ -23,6 +24,7 @@ def page(plan: Plan) -> str:
         measured=tables.measured(plan),
         budgets=tables.budgets(plan),
         expectations=tables.expectations(plan),
+        curve=curve_picture(plan),
         warnings=plan.warnings,
         schema_hash=plan.schema_hash,
     )

@@ -33,6 +33,7 @@ def model(plan: Plan) -> list[str]:
     return [
         f"{size.parameters:,} parameters in tables of {size.clique_cells:,} cells; the largest table has "
         f"{size.largest_cells:,} cells and ties {', '.join(size.largest_clique)} together.",
+        size.effort.sentence,
     ]
 
 

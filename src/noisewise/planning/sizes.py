@@ -8,7 +8,8 @@ from noisewise.errors import ModelError
 from noisewise.model.masks import possible_cells
 from noisewise.model.maxent import MaxEnt
 from noisewise.model.parameters import possible_table
-from noisewise.model.size import MAX_CLIQUE_CELLS, ModelSize, best_to_leave_out
+from noisewise.model.size import MAX_CLIQUE_CELLS, ModelSize, best_to_leave_out, table_cells
+from noisewise.planning.effort import Effort, effort
 from noisewise.schema import Schema
 from noisewise.workload import Marginal
 
@@ -31,6 +32,8 @@ class FitSize:
     """The marginal without which the model would be smallest, where that is worth saying."""
     left: int | None
     """Clique cells without that marginal."""
+    effort: Effort
+    """What a fit is expected to need."""
 
     @property
     def fits(self) -> bool:
@@ -67,6 +70,7 @@ def fit_size(schema: Schema, marginals: Sequence[Marginal]) -> FitSize:
         width=size.width,
         leave_out=leave_out,
         left=left,
+        effort=effort(size.parameters, sum(table_cells(schema.sizes, marginal) for marginal in columns), size.cells),
     )
 
 

@@ -286,6 +286,8 @@ def _completion(layout: Layout, number: int, codes: np.ndarray) -> tuple[np.ndar
     """
     clique = layout.cliques[number]
     tree = layout.model.tree
+    if not clique.blocks:  # columns that nothing measures: every level is as likely as any other
+        return np.zeros(0, np.intp), sparse.csr_array((codes.shape[1], 0))
     own, cells, sums, signs, start = clique.columns, [], [], [], 0
     places: dict[tuple[int, ...], tuple[int, tuple[int, ...]]] = {}
     for block in clique.blocks:

@@ -3,8 +3,11 @@
 Plain NumPy, so that whoever holds a release can read it, draw datasets and judge it without a sampler.
 """
 
+import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float
@@ -13,6 +16,9 @@ from pydantic import BaseModel, ConfigDict
 from noisewise.errors import ModelError, ReleaseError
 from noisewise.model.maxent import MaxEnt
 from noisewise.noisy_counts import NoisyCounts
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 MAX_TREE_CELLS = 20_000_000  # a table of them takes 160 MB, and a few are needed at a time
 
@@ -78,6 +84,22 @@ class Posterior:
     def model(self) -> MaxEnt:
         """The model the parameters belong to."""
         return model_of(self.noisy_counts)
+
+    def plot(self, *marginals: str | Sequence[str]) -> "Figure":
+        """A picture per measured marginal: every cell's expected count with its 95 % interval, and the noisy count.
+
+        Name marginals to see those only: `plot("age", "income")` for one, `plot(("age", "income"), ("race",))` for
+        more. What comes back is a matplotlib figure. Needs the extra `plot`.
+        """
+        from noisewise.posterior.pictures import posterior_plot
+
+        return posterior_plot(self, marginals)
+
+    @property
+    def hash(self) -> str:
+        """SHA-256 of the draws."""
+        shape = ",".join(map(str, self.theta.shape))
+        return hashlib.sha256(shape.encode() + np.ascontiguousarray(self.theta, "<f8").tobytes()).hexdigest()
 
     @property
     def draws(self) -> Float[np.ndarray, "draws parameters"]:

@@ -15,6 +15,7 @@ from noisewise.privacy.ledger import Ledger
 from noisewise.privacy.noise import NoiseSource, OpenDPNoise
 from noisewise.privacy.selection import Chances, Selection
 from noisewise.privacy.statement import loss_of, statement_of
+from noisewise.progress import Progress, silent
 from noisewise.schema import Schema
 from noisewise.workload import Workload, refuse_huge
 
@@ -29,13 +30,15 @@ def measure(
     select: Selection | None = None,
     unit: str | None = None,
     max_rows_per_unit: int = 1,
+    progress: Progress = silent,
 ) -> NoisyCounts:
     """Measure the workload's marginals of a confidential table under differential privacy.
 
     `data` is a path ("table.csv", "table.parquet", "file.duckdb::table"), a data frame, or an Ibis table. All
     cells of all marginals get discrete Gaussian noise, as much as the budget needs for neighbours that differ
     by the content of one unit: one row, or with `max_rows_per_unit` the rows that share a value of the column
-    `unit`. The number of rows is public. There is no seed: noise that can be drawn again can be subtracted.
+    `unit`; of a unit with more, so many are counted. The number of rows is public. There is no seed: noise that can be
+    drawn again can be subtracted.
 
     With `select` (such as `Mst(share=0.1)`) further marginals are chosen from the table itself: that is a private act
     too, has its own share of the budget, and its own line in the statement.
@@ -58,6 +61,7 @@ def measure(
         unit=unit,
         max_rows_per_unit=max_rows_per_unit,
         noise=noise,
+        progress=progress,
     )
 
 
@@ -72,6 +76,7 @@ def measure_with_insecure_noise_for_tests(
     unit: str | None = None,
     max_rows_per_unit: int = 1,
     noise: NoiseSource,
+    progress: Progress = silent,
 ) -> NoisyCounts:
     """`measure` with a noise source of the caller's: for tests only, it promises no privacy at all."""
     refuse_unreviewed(schema)
@@ -84,7 +89,7 @@ def measure_with_insecure_noise_for_tests(
     wanted = tuple(dict.fromkeys((*histograms(schema), *workload.marginals, *looked_at)))
     for marginal in wanted:
         refuse_huge(fine, marginal)
-    exact = count(data, fine, wanted, unit, max_rows_per_unit)
+    exact = count(data, fine, wanted, unit, max_rows_per_unit, progress)
     settled = budget.resolved(exact.rows)
     acts = planned_acts(schema, workload, settled, select, max_rows_per_unit)
     statement = statement_of(acts, settled, unit)  # refuses before anything is drawn

@@ -41,25 +41,27 @@ def rehearse(
     analyses: Mapping[str, Estimator],
     *,
     datasets: int = 100,
+    dataset_rows: int | None = None,
     seed: int = 0,
     method: Method | None = None,
 ) -> Rehearsed:
     """Draw a table of `rows` rows, count it with simulated noise, fit, synthesize, analyze and pool.
 
     The same seed gives the same table and the same noise pattern whatever the size of the noise, so that budgets
-    compared with one seed differ by their noise alone.
+    compared with one seed differ by their noise alone. `dataset_rows` are those of each synthetic dataset, by default
+    as many as the table has.
     """
     stream = np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed, spawn_key=(2,))))
     codes = population.draw(rows, stream)
     noisy_counts = rehearsed_counts(codes, schema, marginals, stddevs, stream)
     posterior = fit(noisy_counts, method, seed=seed)
-    drawn = synthesize(posterior, datasets, seed=seed, allow_untrusted=True)
-    table = schema.decode(codes)
-    pooled, failed = {}, {}
+    drawn = synthesize(posterior, datasets, dataset_rows, seed=seed, allow_untrusted=True)
+    table = schema.decode(codes, stream)
+    pooled, failed, reference = {}, {}, {}
     for name, estimator in analyses.items():
         try:
+            reference[name] = estimator.fit([table])
             pooled[name] = analyze(drawn, estimator)
         except AnalysisError as error:
             failed[name] = str(error)
-    reference = {name: estimator.fit([table]) for name, estimator in analyses.items()}
     return Rehearsed(pooled=pooled, failed=failed, reference=reference, verdict=posterior.verdict)

@@ -20,8 +20,10 @@ from noisewise.reporting.snippets import snippets
 FORMAT, VERSION = "noisewise-report", 1
 
 
-def report_content(release: Release, results: Mapping[str, Pooled]) -> dict[str, Any]:
-    """Gather the report of a release; `results` are pooled analyses by title."""
+def report_content(
+    release: Release, results: Mapping[str, Pooled], failed: Mapping[str, str] | None = None
+) -> dict[str, Any]:
+    """Gather the report of a release; `results` are pooled analyses by title, `failed` why others were not pooled."""
     manifest, noisy_counts = release.manifest(), release.noisy_counts()
     posterior = release.posterior() if manifest.posterior is not None else None
     measured = measured_content(noisy_counts, posterior)
@@ -35,10 +37,11 @@ def report_content(release: Release, results: Mapping[str, Pooled]) -> dict[str,
         "rows": manifest.rows,
         "datasets": manifest.synthesis.datasets if manifest.synthesis else 0,
         "dataset_rows": manifest.synthesis.rows if manifest.synthesis else 0,
-        "headline": headline_content(manifest, measured["marginals"], analysed, certified),
+        "headline": headline_content(manifest, measured["marginals"], analysed, failed or {}, certified),
         "measurements": measured,
         "posterior": posterior_content(posterior) if posterior is not None else None,
         "results": analysed,
+        "failed": [{"title": title, "reason": reason} for title, reason in (failed or {}).items()],
         "certificate": certified,
         "use": snippets(
             noisy_counts.schema,

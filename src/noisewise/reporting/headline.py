@@ -17,10 +17,11 @@ def headline_content(
     manifest: Manifest,
     marginals: Sequence[Mapping[str, Any]],
     results: Sequence[Mapping[str, Any]],
+    failed: Mapping[str, str],
     certificate: Mapping[str, Any] | None,
 ) -> dict[str, Any]:
     """Gather the first screen."""
-    word, reasons = verdict(manifest, marginals, results, certificate)
+    word, reasons = verdict(manifest, marginals, results, failed, certificate)
     privacy = manifest.privacy
     return {
         "verdict": word,
@@ -49,6 +50,7 @@ def verdict(
     manifest: Manifest,
     marginals: Sequence[Mapping[str, Any]],
     results: Sequence[Mapping[str, Any]],
+    failed: Mapping[str, str],
     certificate: Mapping[str, Any] | None,
 ) -> tuple[str, list[str]]:
     """The word for the whole release, and its reasons."""
@@ -60,6 +62,7 @@ def verdict(
     if manifest.synthesis is None:
         return UNFINISHED, ["There are no synthetic datasets yet."]
     doubts = [*_about_noise(marginals), *_about_results(results), *_about_certificate(certificate)]
+    doubts += [f"{title} could not be pooled; the results say why." for title in failed]
     if doubts:
         return CARE, doubts
     reasons = [f"The posterior passed its checks. {manifest.posterior.verdict.summary}"]

@@ -6,6 +6,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from noisewise.drawing.legible import legible_values
 from noisewise.reporting.headline import power
 from noisewise.reporting.pictures.graph import MOST_COLUMNS, graph_picture
 from noisewise.reporting.pictures.intervals import interval_picture
@@ -33,6 +34,7 @@ def render(content: Mapping[str, Any]) -> str:
         lstrip_blocks=True,
     )
     environment.filters |= {"number": number, "count": count, "pvalue": pvalue, "percent": percent}
+    content = legible_values(content)
     style = Markup(_source("style.css"))  # noqa: S704 - our own file
     return environment.get_template("page.html").render(**content, style=style, pictures=pictures(content))
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from noisewise.noisy_counts import NoisyCounts
+from noisewise.noisy_counts import WITHIN, NoisyCounts, Observed, observed_counts
+from noisewise.posterior.expected import Expected, expected_counts
 from noisewise.posterior.result import Posterior
-from noisewise.reporting.expected import WITHIN, Expected, Observed, expected_counts, observed_counts
 from noisewise.workload import Marginal
 
 MOST_WRITTEN = 5_000

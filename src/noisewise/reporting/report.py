@@ -9,12 +9,16 @@ from noisewise.reporting.content import as_json, report_content
 from noisewise.reporting.html import render
 
 
-def report(release: Release, results: Mapping[str, Pooled] | None = None) -> Path:
+def report(
+    release: Release, results: Mapping[str, Pooled] | None = None, failed: Mapping[str, str] | None = None
+) -> Path:
     """Write the release's report: one self-contained HTML page; `results` are pooled analyses by title.
+
+    `failed` says, by title, why an analysis could not be pooled.
 
     The page says what is promised to whom, whether the release is fit for use and for what, what was measured with
     how much noise, how the posterior was checked, and the intervals of the analyses given; report.json holds the
     same. The same release gives the same bytes. Returns the page's path.
     """
-    content = report_content(release, results or {})
+    content = report_content(release, results or {}, failed or {})
     return release.write_report(render(content), as_json(content))

@@ -6,7 +6,7 @@ import numpy as np
 
 from noisewise.analysis.pooled import Pooled
 from noisewise.analysis.support import Support
-from noisewise.reporting.expected import WITHIN
+from noisewise.noisy_counts import WITHIN
 from noisewise.reporting.measurements import figure
 
 UNSUPPORTED, FELL_BACK, CAREFUL = "†", "‡", "!"
@@ -16,6 +16,7 @@ def result_content(title: str, pooled: Pooled) -> dict[str, Any]:
     """One analysis as plain values."""
     frame = pooled.summary_frame()
     rows = [_row(pooled, number, row) for number, row in enumerate(frame.to_dict("records"))]
+    gaps = [relation.sentence for relation in pooled.support.gaps] if pooled.support is not None else []
     shares = [row["naive_share"] for row in rows if row["naive_share"] is not None]
     return {
         "title": title,
@@ -26,7 +27,7 @@ def result_content(title: str, pooled: Pooled) -> dict[str, Any]:
         "rows": rows,
         "support": support_content(pooled.support),
         "left_out": dict(pooled.left_out),
-        "notes": list(pooled.notes),
+        "notes": [note for note in pooled.notes if note not in gaps],
         "naive_share": figure(float(np.mean(shares)), 3) if shares else None,
     }
 

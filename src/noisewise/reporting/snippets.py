@@ -63,14 +63,14 @@ def _table(schema: Schema, pairs: Sequence[Sequence[str]]) -> str:
 
 _R = """\
 # First, in a terminal:  noisewise export {folder} {exported} --format csv
-files <- sort(list.files("{exported}", pattern = "[.]csv$", full.names = TRUE))
+files <- sort(list.files("{exported}", pattern = "^dataset-.*[.]csv$", full.names = TRUE))
 {levels}fits <- lapply(files, function(file) {{
   data <- read.csv(file, check.names = FALSE, na.strings = "", fileEncoding = "UTF-8")
 {factors}  coef(summary(glm({formula}, family = {family}, data = data)))
 }})
 
 # Pooling for FULLY SYNTHETIC data: a minus before `within`. mice::pool() has a plus and is wrong here.
-fits <- fits[sapply(fits, nrow) == max(sapply(fits, nrow))]  # datasets in which every term could be estimated
+fits <- fits[sapply(fits, nrow) == max(sapply(fits, nrow))]  # those with every term
 q <- sapply(fits, function(fit) fit[, "Estimate"])
 v <- sapply(fits, function(fit) fit[, "Std. Error"]^2)
 m <- length(fits); n_syn <- {rows}; n <- {original}
@@ -103,7 +103,7 @@ def _r(schema: Schema, formula: str, model: str, sizes: Mapping[str, int]) -> st
 
 _STATA = """\
 * First, in a terminal:  noisewise export {folder} {exported} --format stata
-local files : dir "{exported}" files "*.dta"
+local files : dir "{exported}" files "dataset-*.dta"
 tempfile pooled
 postfile results str200 term double q double v using "`pooled'"
 foreach file of local files {{

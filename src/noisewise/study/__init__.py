@@ -1,16 +1,18 @@
 """A study file and the stages it leads through."""
 
-from noisewise.study.file import Study
+from noisewise.study.file import Study, selecting
 from noisewise.study.planned import plan_study
 from noisewise.study.sections import FIT_METHODS, PosteriorSection, SynthesisSection, settings
 from noisewise.study.stages import (
     Outcome,
+    analyze_each,
     analyze_release,
     draw,
     fit_counts,
     measure_study,
     measured,
     run_study,
+    write_report,
 )
 
 __all__ = [
@@ -19,6 +21,7 @@ __all__ = [
     "PosteriorSection",
     "Study",
     "SynthesisSection",
+    "analyze_each",
     "analyze_release",
     "draw",
     "fit_counts",
@@ -26,5 +29,7 @@ __all__ = [
     "measured",
     "plan_study",
     "run_study",
+    "selecting",
     "settings",
+    "write_report",
 ]

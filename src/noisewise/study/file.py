@@ -17,6 +17,7 @@ from noisewise.study.sections import (
     PrivacySection,
     SchemaSection,
     Section,
+    SelectSection,
     SynthesisSection,
     WorkloadSection,
     said,
@@ -104,6 +105,13 @@ class Study(Section):
             return None
         lineage = self.privacy.lineage or lineage_of(self.source(), path.resolve().parent)
         return Ledger(path, lineage, self.privacy.occasion)
+
+
+def selecting(study: Study, method: str, share: float) -> Study:
+    """The same study with another selection of marginals."""
+    section = SelectSection(method=method, share=share)
+    _ = section.chosen_selection  # an unknown method is told at once
+    return study.model_copy(update={"workload": study.workload.model_copy(update={"select": section})})
 
 
 def _explain(problem: Any) -> str:

@@ -1,13 +1,13 @@
 """The stages of a study, one after the other: each takes what the file says and the values of the stage before."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from noisewise.analysis.analyze import analyze
 from noisewise.analysis.pooled import Pooled
 from noisewise.artifacts import Release
-from noisewise.errors import ReleaseError, StudyError
+from noisewise.errors import AnalysisError, ReleaseError, StudyError
 from noisewise.noisy_counts import NoisyCounts
 from noisewise.planning.sizes import refuse_large_model
 from noisewise.posterior.fit import fit
@@ -52,7 +52,29 @@ def analyze_release(
     return results
 
 
-def measured(study: Study, ledger: Ledger | None) -> NoisyCounts:
+def analyze_each(
+    release: Release, analyses: Sequence[Mapping[str, str]], progress: Progress = silent
+) -> tuple[dict[str, Pooled], dict[str, str]]:
+    """Run every analysis by itself: the results by formula, and why the others could not be pooled."""
+    results: dict[str, Pooled] = {}
+    failed: dict[str, str] = {}
+    for number, analysis in enumerate(analyses):
+        progress(f"analysing {analysis['formula']}", number, len(analyses))
+        try:
+            results |= analyze_release(release, [analysis])
+        except AnalysisError as error:
+            failed[analysis["formula"]] = str(error)
+    return results, failed
+
+
+def write_report(release: Release, progress: Progress = silent) -> "Outcome":
+    """Run the analyses a release intends, as far as it has datasets, and write its report."""
+    manifest = release.manifest()
+    results, failed = analyze_each(release, manifest.analyses if manifest.synthesis else (), progress)
+    return Outcome(results=results, failed=failed, report=report(release, results, failed))
+
+
+def measured(study: Study, ledger: Ledger | None, progress: Progress = silent) -> NoisyCounts:
     """Open the confidential table and measure what a study asks for, here and now."""
     from noisewise.privacy.budget import Budget
     from noisewise.privacy.measure import measure
@@ -70,6 +92,7 @@ def measured(study: Study, ledger: Ledger | None) -> NoisyCounts:
         select=study.selection(),
         unit=privacy.unit,
         max_rows_per_unit=privacy.max_rows_per_unit,
+        progress=progress,
     )
 
 
@@ -105,12 +128,14 @@ def measure_study(
 class Outcome:
     """What a whole run leaves in memory; the rest is in the release's folder."""
 
-    posterior: Posterior
-    """The posterior."""
     results: Mapping[str, Pooled]
     """The pooled analyses by formula."""
+    failed: Mapping[str, str]
+    """Why the other analyses could not be pooled, by formula."""
     report: Path
     """Where the report is."""
+    posterior: Posterior | None = None
+    """The posterior, where it was fitted on the way."""
 
 
 def run_study(
@@ -131,8 +156,7 @@ def run_study(
     posterior = fit_counts(noisy_counts, study.posterior, progress)
     release.write_posterior(posterior)
     release.write_datasets(draw(posterior, study.synthesis, allow_untrusted), progress)
-    results = analyze_release(release, release.manifest().analyses, progress=progress)
-    return Outcome(posterior=posterior, results=results, report=report(release, results))
+    return replace(write_report(release, progress), posterior=posterior)
 
 
 def _refuse_other_study(study: Study, noisy_counts: NoisyCounts) -> None:

@@ -5,8 +5,8 @@ from itertools import combinations
 
 from markupsafe import Markup
 
+from noisewise.drawing.svg import columns_of, element, line, picture, rectangle, shortened, text
 from noisewise.reporting.pictures.layout import Point, places
-from noisewise.reporting.pictures.svg import columns_of, element, line, picture, rectangle, shortened, text
 
 WIDTH = 620
 """Natural width of the picture."""

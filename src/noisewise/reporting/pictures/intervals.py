@@ -5,8 +5,8 @@ from typing import Any
 
 from markupsafe import Markup
 
-from noisewise.reporting.pictures.scales import Scale, tick_text
-from noisewise.reporting.pictures.svg import circle, element, line, picture, text
+from noisewise.drawing.scales import Scale, tick_text
+from noisewise.drawing.svg import circle, element, line, picture, text
 
 WIDTH = 340
 """Natural width of the picture."""

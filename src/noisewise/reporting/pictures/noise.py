@@ -6,8 +6,8 @@ from typing import Any
 
 from markupsafe import Markup
 
-from noisewise.reporting.pictures.scales import Scale
-from noisewise.reporting.pictures.svg import element, line, picture, rectangle, text
+from noisewise.drawing.scales import Scale
+from noisewise.drawing.svg import element, line, picture, rectangle, text
 
 WIDTH = 340
 """Natural width of the picture."""

@@ -5,8 +5,8 @@ from typing import Any
 
 from markupsafe import Markup
 
-from noisewise.reporting.pictures.scales import Scale, tick_text
-from noisewise.reporting.pictures.svg import WIDTH, circle, element, line, picture, rectangle, text
+from noisewise.drawing.scales import Scale, tick_text
+from noisewise.drawing.svg import WIDTH, circle, element, line, picture, rectangle, text
 
 MOST_LEVELS = 40
 """Most levels that are drawn."""

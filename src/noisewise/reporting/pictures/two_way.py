@@ -5,7 +5,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from noisewise.reporting.pictures.svg import LETTER, WIDTH, element, picture, rectangle, text
+from noisewise.drawing.svg import LETTER, WIDTH, element, picture, rectangle, text
 
 MOST_CELLS = 400
 """Most cells that are drawn."""

@@ -6,14 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from noisewise.noisy_counts import NoisyCounts
 from noisewise.posterior.result import Posterior
 from noisewise.workload import Marginal
 
 BAND = (0.025, 0.975)
 """Ends of the band: 95 % of the posterior lie between."""
-WITHIN = 1.959963984540054
-"""95 % of a normal distribution lie within so many standard deviations."""
 _MOST_DRAWS, _MOST_CELLS = 400, 40_000_000
 
 
@@ -58,31 +55,3 @@ def evenly(draws: Float[np.ndarray, "draws parameters"], most: int) -> Float[np.
 def _expected(counts: Float[np.ndarray, "draws ..."]) -> Expected:
     low, high = np.quantile(counts, BAND, axis=0)
     return Expected(mean=counts.mean(axis=0), low=low, high=high)
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Observed:
-    """The noisy counts of some columns' cells, from all marginals that hold the columns."""
-
-    counts: Float[np.ndarray, "..."]
-    """The counts; where several marginals hold the columns, their mean weighted by precision."""
-    stddev: float
-    """Standard deviation of the privacy noise in each."""
-
-
-def observed_counts(noisy_counts: NoisyCounts, subset: Marginal) -> Observed | None:
-    """Sum marginals to the columns and take their weighted mean; None if no marginal holds the columns together."""
-    found, weights = [], []
-    for measurement in noisy_counts.measurements:
-        if not set(subset) <= set(measurement.marginal):
-            continue
-        away = tuple(i for i, name in enumerate(measurement.marginal) if name not in subset)
-        kept = [name for name in measurement.marginal if name in subset]
-        summed = measurement.values.sum(axis=away)
-        found.append(np.transpose(summed, [kept.index(name) for name in subset]).astype(float))
-        weights.append(found[-1].size / (measurement.values.size * measurement.stddev**2))
-    if not found:
-        return None
-    total = sum(weights)
-    counts = sum(weight / total * table for weight, table in zip(weights, found, strict=True))
-    return Observed(counts=np.asarray(counts), stddev=float(total**-0.5))
