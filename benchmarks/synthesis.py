@@ -53,18 +53,22 @@ def regression(count: int, rows: int, folder: Path) -> None:
     analyze(stored, glm("outcome ~ smoker + c1 + c3", family="binomial"))
 
 
-def measured(work: str, count: int, rows: int, folder: Path) -> tuple[float, float]:
-    """Seconds and peak resident memory in GB of a piece of work in a process of its own."""
+def measured(work: str, count: int, rows: int, folder: Path) -> tuple[float, float, float]:
+    """Seconds, processor seconds and peak resident memory in GB of a piece of work in a process of its own."""
     code = f"from benchmarks import synthesis; synthesis.report({work!r}, {count}, {rows}, {str(folder)!r})"
     done = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, check=True)
-    seconds, peak = map(float, done.stdout.split())
-    return seconds, peak
+    seconds, processor, peak = map(float, done.stdout.split())
+    return seconds, processor, peak
 
 
 def report(work: str, count: int, rows: int, folder: str) -> None:
-    start = time.perf_counter()
+    start, used = time.perf_counter(), time.process_time()
     {"draw": draw, "regression": regression}[work](count, rows, Path(folder))
-    print(time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20)
+    print(
+        time.perf_counter() - start,
+        time.process_time() - used,
+        resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20,
+    )
 
 
 def main() -> None:
@@ -77,9 +81,10 @@ def main() -> None:
     for count in (2, options.datasets):
         with tempfile.TemporaryDirectory() as folder:
             for work in ("draw", "regression"):
-                seconds, peak = measured(work, count, options.rows, Path(folder))
+                seconds, used, peak = measured(work, count, options.rows, Path(folder))
                 rate = f"{count * options.rows / seconds / 1e6:5.1f} million rows/s"
-                print(f"{count} × {options.rows:,} rows  {work:10} {seconds:6.1f} s  {rate}  {peak:.2f} GB", flush=True)
+                times = f"{seconds:6.1f} s  {used:6.1f} processor s"
+                print(f"{count} × {options.rows:,} rows  {work:10} {times}  {rate}  {peak:.2f} GB", flush=True)
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ import pytest
 
 from conftest import REPOSITORY
 from noisewise.artifacts import Release, damage
+from noisewise.confidential.counts import count
 from noisewise.study import Study, measure_study, plan_study, run_study
 from noisewise.study.sections import PosteriorSection, SynthesisSection, WorkloadSection
 
@@ -127,6 +128,18 @@ def test_the_census_stand_in_has_the_trees_shares(sources, data_folder):
     for value, share in zip(ages["values"], ages["p"], strict=True):
         # Five standard errors of a share among 20,000 rows.
         assert abs((drawn == value).mean() - share) < 5 * (share * (1 - share) / ROWS["census1990"]) ** 0.5
+
+
+def test_the_census_schema_has_a_place_for_the_real_rows(data_folder):
+    schema = Study.load(STUDIES["census1990"]).load_schema()
+    real = data_folder / "census1990" / "uscensus1990_first1000.csv"
+
+    counts = count(real, schema, [(name,) for name in schema.names])
+
+    assert counts.rows == 1_000
+    by_hand = pa.csv.read_csv(real)["iMarital"].value_counts().to_pylist()
+    found = dict(zip(schema.column("iMarital").levels, counts.tables["iMarital",].tolist(), strict=True))
+    assert {one["values"]: one["counts"] for one in by_hand} == {level: n for level, n in found.items() if n}
 
 
 @pytest.mark.slow

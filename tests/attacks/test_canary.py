@@ -64,10 +64,12 @@ def broken_csv(table, stream) -> bytes:
 
 
 FAILURES = [
-    ("noisewise.confidential.counts", "_count_one"),
-    ("noisewise.confidential.counts", "_check"),
     ("noisewise.confidential.counts", "_coded"),
+    ("noisewise.confidential.counts", "grouped"),
+    ("noisewise.confidential.counts", "_checked"),
+    ("noisewise.confidential.counts", "level_codes"),
     ("noisewise.confidential.files", "_engine"),
+    ("noisewise.confidential.files", "_csv_header"),
     ("noisewise.confidential.files", "_open_view"),
     ("opendp.measurements", "make_gaussian"),
     ("opendp.measurements", "make_noisy_max"),

@@ -247,6 +247,13 @@ def test_a_thousand_edited_manifests(release, place, value, act):
     edit(release, place, value, act)
 
 
+@pytest.mark.parametrize("rows", [857_626, 10**12, 10**400, 0, -1])
+def test_a_unit_of_absurdly_many_rows_is_refused_by_name(release, rows):
+    content = json.loads((release.folder / MANIFEST).read_bytes())
+    content["privacy"]["max_rows_per_unit"] = rows
+    checked(release, json.dumps(content).encode())
+
+
 @FEW
 @given(st.binary(max_size=200))
 def test_any_bytes_are_a_manifest_or_refused(release, content):

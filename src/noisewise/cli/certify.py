@@ -31,7 +31,7 @@ def certify_command(
     """
     from noisewise.certificate.certify import certify
     from noisewise.certificate.workers import default_workers
-    from noisewise.reporting.terminal import certificate_table
+    from noisewise.reporting.terminal import certificate_parts
     from noisewise.study import PosteriorSection, settings, write_report
     from noisewise.study.analyses import estimator_of
 
@@ -56,7 +56,8 @@ def certify_command(
             progress=progress,
         )
     path = target.write_certificate(certificate)
-    screen.print(certificate_table(certificate.model_dump(mode="json")))
+    for part in certificate_parts(certificate.model_dump(mode="json")):
+        screen.print(part)
     with shown_progress() as progress:
         outcome = write_report(target, progress)
     say(f"Certificate: {path}\nReport: {outcome.report}")

@@ -7,6 +7,7 @@ Only comparisons, arithmetic on whole numbers, CASE, and regular expressions tha
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,10 @@ def level_codes(table: Any, columns: Mapping[str, Column], keep: Sequence[str] =
     ready = {n: c.on_grid if isinstance(c, QuantileNumeric) else c for n, c in columns.items()}
     read = with_readings(table, ready, keep)
     moments = {name: column for name, column in ready.items() if isinstance(column, Date | Datetime)}
-    periods = {name: period_of(c, read[name], read[reading_name(name)], position) for name, c in moments.items()}
+    periods = {
+        name: period_of(column, read[name], read[reading_name(name)], partial(position, leaves=_period_leaves(column)))
+        for name, column in moments.items()
+    }
     read = read.mutate(**{reading_name(name): period for name, period in periods.items()})
     codes = {name: _level_code(column, read[name], read[reading_name(name)]) for name, column in ready.items()}
     return read.select(**codes, **{name: read[name] for name in keep})
@@ -105,17 +109,24 @@ def _yes_or_no(column: Boolean, value: Any, number: Any) -> Any:
 
 
 def _bins(column: Numeric, value: Any, number: Any) -> Any:
-    lowest, highest, last = column.edges[0], column.edges[-1], column.bins - 1
-    below, above = (0, last) if column.beyond == "end-bins" else (OUTSIDE, OUTSIDE)
-    codes = [(_means(value, number, text), column.bins + i) for i, text in enumerate(column.codes)]
-    ends = [(number.isnull(), OUTSIDE)]
-    if math.isfinite(lowest):
-        ends.append((_less(number, lowest), below))
-    if math.isfinite(highest):
-        ends.append((~_at_most(number, highest), above))
     compare = _less if column.closed == "left" else _at_most
-    inside = position(lambda edge: compare(number, edge), column.edges[1:-1])
-    return _coded(column, _missing(column, value, number), [*codes, *ends], inside)
+    tests = [(compare, edge) for edge in column.edges[1:-1]]
+    leaves = list(range(column.bins))
+    if math.isfinite(column.edges[0]):
+        tests.insert(0, (_less, column.edges[0]))
+        leaves.insert(0, 0 if column.beyond == "end-bins" else OUTSIDE)
+    if math.isfinite(column.edges[-1]):
+        tests.append((_at_most, column.edges[-1]))
+        leaves.append(column.bins - 1 if column.beyond == "end-bins" else OUTSIDE)
+    codes = [(_means(value, number, text), column.bins + i) for i, text in enumerate(column.codes)]
+    inside = position(lambda test: test[0](number, test[1]), tests, leaves)
+    return _coded(column, _missing(column, value, number), [*codes, *_unread(value, number)], inside)
+
+
+def _unread(value: Any, reading: Any) -> list[tuple[Any, int]]:
+    """A text that is no number, or no moment, is outside; what other types hold always is one."""
+    read = value.type().is_string() or reading.type() != value.type()
+    return [(reading.isnull(), OUTSIDE)] if read else []
 
 
 def _less(number: Any, edge: float) -> Any:
@@ -131,18 +142,18 @@ def _within_longs(edge: int) -> int:
     return min(max(edge, _LONGS[0]), _LONGS[1])
 
 
-def position(before: Callable[[Any], Any], boundaries: Sequence[Any], first: int = 0) -> Any:
-    """How many boundaries do not come after a value, by halving: `before(b)` says that the value lies before b.
+def position(before: Callable[[Any], Any], boundaries: Sequence[Any], leaves: Sequence[int]) -> Any:
+    """The leaf for a value's place among boundaries, by halving: `before(b)` says that the value lies before b.
 
     A CASE with a branch per boundary would compare every value with half of them.
     """
     import ibis
 
     if not boundaries:
-        return ibis.literal(first, "int32")
+        return ibis.literal(leaves[0], "int32")
     middle = len(boundaries) // 2
-    lower = position(before, boundaries[:middle], first)
-    upper = position(before, boundaries[middle + 1 :], first + middle + 1)
+    lower = position(before, boundaries[:middle], leaves[: middle + 1])
+    upper = position(before, boundaries[middle + 1 :], leaves[middle + 1 :])
     return ibis.ifelse(before(boundaries[middle]), lower, upper)
 
 
@@ -155,10 +166,15 @@ def _means(value: Any, number: Any, text: str) -> Any:
 
 
 def _periods(column: Date | Datetime, value: Any, found: Any) -> Any:
+    read = value.type().is_string() or value.type().is_integer()
+    return _coded(column, _missing(column, value), [(found.isnull(), OUTSIDE)] if read else [], found)
+
+
+def _period_leaves(column: Date | Datetime) -> list[int]:
+    """The code before the first period, those of the periods, and the code after the last."""
     last = len(column.starts) - 2
     below, above = (0, last) if column.beyond == "end-bins" else (OUTSIDE, OUTSIDE)
-    ends = [(found.isnull(), OUTSIDE), (found == 0, below), (found == last + 2, above)]
-    return _coded(column, _missing(column, value), ends, (found - 1).cast("int32"))
+    return [below, *range(last + 1), above]
 
 
 def _coded(column: Column, missing: Any, cases: list[tuple[Any, int]], otherwise: Any) -> Any:

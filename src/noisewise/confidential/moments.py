@@ -23,7 +23,7 @@ Position = Callable[[Callable[[Any], Any], Sequence[Any]], Any]
 
 
 def period_of(column: Date | Datetime, value: Any, reading: Any, position: Position) -> Any:
-    """0 before the first period, 1 in the first, …, one past the last after it; NULL where a text is no such moment.
+    """The code of a moment's period, which `position` looks up; NULL where a text is no such moment.
 
     `reading` is what `seconds_of` makes of a text; other types are compared as they are.
     """
@@ -42,8 +42,8 @@ def period_of(column: Date | Datetime, value: Any, reading: Any, position: Posit
         if _may_have_offset(column):
             placed = position(lambda start: reading < start, [_seconds(start) + _INSTANT for start in column.instants])
             found = ibis.ifelse(reading < _INSTANT // 2, found, placed)
-        value = reading
-    return ibis.ifelse(value.isnull(), ibis.null("int32"), found)
+        found = ibis.ifelse(reading.isnull(), ibis.null("int32"), found)
+    return found
 
 
 def checked_moment(column: Date | Datetime, value: Any) -> Any:

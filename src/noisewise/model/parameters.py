@@ -21,9 +21,16 @@ from noisewise.model.masks import Mask
 MAX_ELIMINATION = 4_000_000
 """Entries of the largest matrix of indicators that is searched for parameters that say the same.
 
-Marginals, rules and cliques are searched, each by itself. Parameters that say the same and are not found stay: the
-model can express the same distributions, and the prior shares the effect out among them.
+Cliques are searched, and the marginals and rules in those that are too large; what is found holds together. Parameters
+that say the same and are not found stay: the model can express the same distributions, and the prior shares the effect
+out among them.
 """
+
+SMALL = 1e-8
+Name = tuple[Columns, int] | None
+"""A parameter: its interaction and its position in it. None stands for the constant."""
+Relation = dict[Name, float]
+"""Coefficients with which some parameters' indicators add up to nothing over the possible cells."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,12 +100,19 @@ def _kept(
         table = possible_table(tree, possible, columns)
         if table is not None:
             kept[columns] = table[(slice(1, None),) * table.ndim].copy()
-    for context in sorted({tuple(sorted(columns)) for columns in contexts}, key=lambda a: (len(a), a)):
+    relations: list[Relation] = []
+    searched: list[set[int]] = []
+    for context in sorted({tuple(sorted(columns)) for columns in contexts}, key=lambda a: (-len(a), a)):
         table = possible_table(tree, possible, context)
-        if table is not None:
-            inside = [a for a in interactions if set(a) <= set(context)]
-            kept |= {a: np.ones([size - 1 for size in tree.shape(a)], bool) for a in inside if a not in kept}
-            _drop_superfluous({a: kept[a] for a in inside}, context, np.argwhere(table))
+        if table is None or any(set(context) <= wider for wider in searched):
+            continue
+        inside = [a for a in interactions if set(a) <= set(context)]
+        kept |= {a: np.ones([size - 1 for size in tree.shape(a)], bool) for a in inside if a not in kept}
+        cells, blocks = np.argwhere(table), {a: kept[a] for a in inside}
+        if len(cells) * sum(int(block.sum()) for block in blocks.values()) <= MAX_ELIMINATION:
+            relations += _relations(blocks, context, cells)
+            searched.append(set(context))
+    _drop_superfluous(kept, relations)
     return kept
 
 
@@ -112,34 +126,58 @@ def possible_table(tree: JunctionTree, possible: Sequence[Mask], columns: Column
     return None if table.all() else table
 
 
-def _drop_superfluous(kept: dict[Columns, np.ndarray], context: Columns, cells: np.ndarray) -> None:
-    """Drop what says the same as parameters before it, over the possible cells of a table over `context`."""
-    count = sum(int(block.sum()) for block in kept.values())
-    if not count or len(cells) * count > MAX_ELIMINATION:
-        return
-    indicators = []
+def _relations(kept: dict[Columns, np.ndarray], context: Columns, cells: np.ndarray) -> list[Relation]:
+    """How indicators over the possible cells of a table are combinations of a constant and of others before them."""
+    names: list[Name] = [None]
+    indicators = [np.ones((len(cells), 1))]
     for columns, block in kept.items():
         levels = np.argwhere(block) + 1
+        names += [(columns, int(position)) for position in np.flatnonzero(block)]
         own = cells[:, [context.index(column) for column in columns]]
-        indicators.append((own[:, None, :] == levels).all(2))
-    needed = _independent(np.concatenate(indicators, axis=1))
-    for block in kept.values():
-        size = int(block.sum())
-        block[block] = needed[:size]
-        needed = needed[size:]
+        indicators.append((own[:, None, :] == levels).all(2).astype(float))
+    reduced, pivots = _reduced(np.concatenate(indicators, axis=1))
+    found = []
+    for j in sorted(set(range(len(names))) - set(pivots)):
+        with_others = {names[pivots[i]]: float(reduced[i, j]) for i in np.flatnonzero(np.abs(reduced[:, j]) > SMALL)}
+        found.append({names[j]: -1.0, **with_others})
+    return found
 
 
-def _independent(columns: np.ndarray) -> np.ndarray:
-    """Which columns of a 0/1 matrix are no linear combination of a constant and the columns before them.
+def _drop_superfluous(kept: dict[Columns, np.ndarray], relations: Sequence[Relation]) -> None:
+    """Drop what all relations together say is a combination of parameters before it, the last ones first."""
+    concerned = {name for relation in relations for name in relation if name is not None}
+    order = sorted(concerned, key=lambda name: (len(name[0]), *name), reverse=True)
+    place: dict[Name, int] = {name: i for i, name in enumerate(order)} | {None: len(order)}
+    if not relations or len(relations) * len(place) > MAX_ELIMINATION:
+        return
+    matrix = np.zeros((len(relations), len(place)))
+    for row, relation in enumerate(relations):
+        for name, coefficient in relation.items():
+            matrix[row, place[name]] = coefficient
+    for j in _reduced(matrix)[1]:
+        columns, position = order[j]
+        kept[columns].reshape(-1)[position] = False
 
-    Gaussian elimination, column after column. Entries stay of order one, so rounding stays near 1e-16 times the number
-    of steps (some thousands), and what is not 0 is a ratio of small whole numbers: 1e-8 lies well between the two.
+
+def _reduced(matrix: np.ndarray) -> tuple[np.ndarray, list[int]]:
+    """The reduced row echelon form of a matrix without its empty rows, and the columns of its leading ones.
+
+    Entries stay of order one, so rounding stays near 1e-16 times the number of steps (some thousands), and what is not
+    0 is a ratio of small whole numbers: SMALL lies well between the two.
     """
-    rest = np.column_stack([np.ones(len(columns)), columns])
-    needed = np.zeros(rest.shape[1], bool)
+    rest = matrix.copy()
+    pivots: list[int] = []
     for j in range(rest.shape[1]):
-        pivot = int(np.abs(rest[:, j]).argmax())
-        if abs(rest[pivot, j]) > 1e-8:
-            needed[j] = True
-            rest[:, j + 1 :] -= np.outer(rest[:, j] / rest[pivot, j], rest[pivot, j + 1 :])
-    return needed[1:]
+        row = len(pivots)
+        if row == len(rest):
+            break
+        best = row + int(np.abs(rest[row:, j]).argmax())
+        if abs(rest[best, j]) <= SMALL:
+            continue
+        rest[[row, best]] = rest[[best, row]]
+        rest[row] /= rest[row, j]
+        others = np.flatnonzero(np.abs(rest[:, j]) > 0)
+        others = others[others != row]
+        rest[others] -= np.outer(rest[others, j], rest[row])
+        pivots.append(j)
+    return rest[: len(pivots)], pivots

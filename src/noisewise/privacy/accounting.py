@@ -27,11 +27,14 @@ MIN_STDDEV = 1.0
 """Noise is never smaller than this: a budget that would allow less is not used up, and the statement says so."""
 MAX_STDDEV = 1e8
 """Noise beyond this says nothing about any table; a budget that needs it is refused."""
+MAX_ROWS_PER_UNIT = 10**9
+"""A unit of more rows is taken for a slip of the keyboard."""
 
 _ROUNDING = 1e-6
 _SLACK = 1 + 1e-9  # covers the rounding of floating-point sums, which are a thousand times more accurate
 _SHORT_CUT_FROM = 3.0
 _LARGEST_SUM = 4_000_000
+_USELESS = 50.0  # a factor of e^50 leaves nothing of a bound
 _BRIDGES = (0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 2.5)
 
 
@@ -51,9 +54,10 @@ class PrivacyLoss:
     """How many rows one unit contributes at the most."""
 
     def __post_init__(self) -> None:
-        if self.max_rows_per_unit < 1:
+        if not 1 <= self.max_rows_per_unit <= MAX_ROWS_PER_UNIT:
             raise BudgetError(
-                f"max_rows_per_unit is {self.max_rows_per_unit}; a unit has at least one row. Give 1 or more."
+                f"max_rows_per_unit is {self.max_rows_per_unit}; a unit has at least one row, and at most "
+                f"{MAX_ROWS_PER_UNIT:,}. Give 1 or more."
             )
         if not all(MIN_STDDEV <= stddev <= MAX_STDDEV for stddev in self.stddevs):
             raise BudgetError(f"Noise must lie between {MIN_STDDEV:g} and {MAX_STDDEV:g}, got {self.stddevs}.")
@@ -244,6 +248,8 @@ def _bridge_delta(epsilon: float, loss: PrivacyLoss) -> float:
         q = math.exp(-2 * math.pi**2 * t)
         b = 2 * q / (1 - q)
         h = cells * (math.log1p(b) - math.log1p(-b))
+        if h > _USELESS:
+            continue
         noise = math.fsum(2 * rows**2 / (stddev**2 - t) for stddev in stddevs)
         best = min(best, math.exp(h) * gaussian_delta(epsilon - 2 * h, math.sqrt(noise + selection)))
     return best

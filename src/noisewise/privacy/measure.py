@@ -37,7 +37,8 @@ def measure(
     `data` is a path ("table.csv", "table.parquet", "file.duckdb::table"), a data frame, or an Ibis table. All
     cells of all marginals get discrete Gaussian noise, as much as the budget needs for neighbours that differ
     by the content of one unit: one row, or with `max_rows_per_unit` the rows that share a value of the column
-    `unit`. The number of rows is public. There is no seed: noise that can be drawn again can be subtracted.
+    `unit`; of a unit with more, so many are counted. The number of rows is public. There is no seed: noise that can be
+    drawn again can be subtracted.
 
     With `select` (such as `Mst(share=0.1)`) further marginals are chosen from the table itself: that is a private act
     too, has its own share of the budget, and its own line in the statement.

@@ -7,6 +7,7 @@ draws are put to a goodness-of-fit test.
 """
 
 import math
+import warnings
 from abc import ABC, abstractmethod
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -62,11 +63,14 @@ def _gaussian(counts: np.ndarray, stddev: float, squared_distance: int, rho: flo
 
     failed, drawn, cost = False, None, math.inf
     try:
-        dp.enable_features("contrib")
-        mechanism = dp.m.make_gaussian(dp.vector_domain(dp.atom_domain(T="i64")), dp.l2_distance(T=float), scale=stddev)
-        cost = mechanism.map(math.sqrt(squared_distance))
-        if cost <= rho * (1 + 1e-9):
-            drawn = mechanism(counts.reshape(-1).tolist())
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a warning may quote a count too
+            dp.enable_features("contrib")
+            domain = dp.vector_domain(dp.atom_domain(T="i64"))
+            mechanism = dp.m.make_gaussian(domain, dp.l2_distance(T=float), scale=stddev)
+            cost = mechanism.map(math.sqrt(squared_distance))
+            if cost <= rho * (1 + 1e-9):
+                drawn = mechanism(counts.reshape(-1).tolist())
     except Exception:  # its message may quote a count
         failed = True
     _refuse_overspending(failed or drawn is None, cost, rho)
@@ -78,16 +82,18 @@ def _choose(scores: np.ndarray, sensitivity: int, epsilon: float) -> int:
 
     failed, drawn, cost = False, None, math.inf
     try:
-        dp.enable_features("contrib")
-        mechanism = dp.m.make_noisy_max(
-            dp.vector_domain(dp.atom_domain(T="i64")),
-            dp.linf_distance(T="i64"),
-            dp.zero_concentrated_divergence(),
-            scale=2 * sensitivity / epsilon,
-        )
-        cost = mechanism.map(sensitivity)
-        if cost <= epsilon**2 / 8 * (1 + 1e-9):
-            drawn = int(mechanism(scores.tolist()))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            dp.enable_features("contrib")
+            mechanism = dp.m.make_noisy_max(
+                dp.vector_domain(dp.atom_domain(T="i64")),
+                dp.linf_distance(T="i64"),
+                dp.zero_concentrated_divergence(),
+                scale=2 * sensitivity / epsilon,
+            )
+            cost = mechanism.map(sensitivity)
+            if cost <= epsilon**2 / 8 * (1 + 1e-9):
+                drawn = int(mechanism(scores.tolist()))
     except Exception:  # its message may quote a score
         failed = True
     _refuse_overspending(failed or drawn is None, cost, epsilon**2 / 8)

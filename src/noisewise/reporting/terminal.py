@@ -24,7 +24,7 @@ def shown(content: Mapping[str, Any]) -> Iterator[Text | Table]:
     for result in content["results"]:
         yield intervals(result)
     if content["certificate"]:
-        yield certificate_table(content["certificate"])
+        yield from certificate_parts(content["certificate"])
 
 
 def headline(content: Mapping[str, Any]) -> Text:
@@ -98,18 +98,28 @@ def _line(row: Mapping[str, Any], low: float, high: float, stroke: str) -> str:
     return "".join(cells)
 
 
-def certificate_table(certificate: Mapping[str, Any]) -> Table:
+def certificate_parts(certificate: Mapping[str, Any]) -> Iterator[Text | Table]:
+    """A certificate: verdict and coverage by term, and below them the reasons of all that does not hold."""
+    yield _certificate_table(certificate)
+    for analysis in legible_values(certificate)["analyses"]:
+        if analysis["stress"]:
+            yield Text(analysis["stress"])
+        for term in analysis["terms"]:
+            if term["reasons"]:
+                style = STYLES[WORDS[term["verdict"]]]
+                yield Text.assemble(f"{term['term']}: ", (term["verdict"], style), f". {' '.join(term['reasons'])}")
+
+
+def _certificate_table(certificate: Mapping[str, Any]) -> Table:
     """Verdict and coverage by term."""
     certificate = legible_values(certificate)
     table = Table(title=f"Coverage certificate ({certificate['repeats']} rehearsals)", title_justify="left")
-    for head in ("term", "verdict", "95 % intervals cover", "width / without privacy", "why"):
+    for head in ("term", "verdict", "95 % intervals cover", "width / without privacy"):
         table.add_column(head)
     for analysis in certificate["analyses"]:
         for term in analysis["terms"]:
             own, level = term["levels"][-1], WORDS[term["verdict"]]
             covered = f"{own['hits']} of {own['repeats']} [{own['low']:.2f}, {own['high']:.2f}]"
             word = Text(f"{SIGNS[level]} {term['verdict']}", style=STYLES[level])
-            table.add_row(
-                Text(term["term"]), word, covered, f"{own['width_ratio']:.3g}", Text(" ".join(term["reasons"]))
-            )
+            table.add_row(Text(term["term"]), word, covered, f"{own['width_ratio']:.3g}")
     return table
