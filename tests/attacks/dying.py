@@ -209,7 +209,8 @@ def main():
     elif action == "twins":
         results = [life(folder / "late", 1, [{"prepare": late_debit}])]
         results += [life(folder / "forgetful", 1, [{"prepare": forgetful}], prepare=forgetful)]
-    print(json.dumps(results))
+    print(json.dumps(results), flush=True)
+    os._exit(0)  # libraries loaded before the forks do not always end in good order
 
 
 if __name__ == "__main__":

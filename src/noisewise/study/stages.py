@@ -116,6 +116,9 @@ def measure_study(
     schema = study.load_schema()
     workload = study.load_workload(schema)
     refuse_large_model(schema, workload.marginals)
+    select = study.selection()
+    if select is not None:
+        select.choices(schema, workload.marginals)  # what cannot be kept is told here
     intended = tuple({"model": analysis.model, "formula": analysis.formula} for analysis in study.analysis)
     refuse_unworkable(schema, intended)
     progress("counting and adding noise", 0, 0)
