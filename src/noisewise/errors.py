@@ -70,6 +70,9 @@ class DataError(NoisewiseError):
             "The address in [data] source holds a password or a token, which files and logs would keep. Take it out: "
             "use the environment or the password file, as for psql or Spark."
         ),
+        "library-missing": (
+            "The library for this kind of source is not installed: pip install noisewise[postgres] or noisewise[spark]."
+        ),
         "server-not-reached": (
             "The server could not be reached or did not let you in. Check the address and your credentials; the "
             "server's own message is withheld because it may quote them."

@@ -7,6 +7,7 @@ import traceback
 import pyarrow as pa
 import pytest
 
+from noisewise.confidential import sources
 from noisewise.confidential.counts import count
 from noisewise.errors import DataError, StudyError
 from noisewise.privacy.ledger import lineage_of
@@ -63,6 +64,14 @@ def test_what_goes_wrong_is_a_code(people, change, code):
     with pytest.raises(DataError) as caught:
         counted(change(people))
     assert caught.value.code == code
+
+
+@pytest.mark.parametrize("address", ["postgres://h/d::t", "sc://h:1/::t", "spark:///::t"])
+def test_a_library_that_is_not_there_is_named(monkeypatch, address):
+    monkeypatch.setattr(sources, "find_spec", lambda name: None)
+    with pytest.raises(DataError, match=r"noisewise\[postgres\]") as caught:
+        counted(address)
+    assert caught.value.code == "library-missing"
 
 
 def test_nothing_that_the_server_says_is_passed_on(postgres):

@@ -5,6 +5,7 @@ Every source becomes an Ibis table inside an engine, and is counted there by the
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -64,4 +65,6 @@ def _open_named(name: str) -> Source:
         raise DataError("source-not-supported")
     if holds_secret(name):
         raise DataError("password-in-source")
+    if find_spec("psycopg" if scheme.startswith("postgres") else "pyspark") is None:
+        raise DataError("library-missing")
     return _SERVERS[scheme](name)

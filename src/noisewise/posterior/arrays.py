@@ -12,6 +12,7 @@ from scipy import sparse
 
 from noisewise.posterior.layout import Layout, Matrix
 from noisewise.posterior.problem import Problem
+from noisewise.posterior.restricted import Restricted, offsets, restricted
 from noisewise.posterior.start import starting_odds
 
 LOST = 3.0
@@ -93,7 +94,27 @@ class Arrays:
     @cached_property
     def start(self) -> np.ndarray:
         """A point estimate of log p(cell | row), up to a constant in every row."""
-        return starting_odds(self)
+        return starting_odds(self) + self.offset
+
+    @cached_property
+    def offset(self) -> np.ndarray:
+        """What is added to the log odds of every cell: 0, or very low where it cannot occur."""
+        return offsets(self.layout) if self.problem.model.impossible else np.zeros(self.layout.cells)
+
+    @cached_property
+    def _restricted(self) -> Restricted | None:
+        return restricted(self.layout, self.start) if self.problem.model.impossible else None
+
+    @cached_property
+    def anchors(self) -> np.ndarray:
+        """For every row the cell whose probability enters ℓ = -log p(cell | row), the message to the parent."""
+        return self.layout.first if self._restricted is None else self._restricted.reference
+
+    @cached_property
+    def at_anchors(self) -> Matrix:
+        """Rows by cells: the anchors."""
+        entries = (np.ones(self.layout.rows), (np.arange(self.layout.rows), self.anchors))
+        return sparse.csr_array(entries, shape=(self.layout.rows, self.layout.cells))
 
     @cached_property
     def lost(self) -> np.ndarray:
@@ -108,6 +129,8 @@ class Arrays:
         A saturated clique may take any cell of each row. Another takes one level of each column: its coordinates
         are the interactions against those levels, and log odds against an empty cell would be poorly determined.
         """
+        if self._restricted is not None:
+            return self._restricted.reference
         layout, chosen = self.layout, np.zeros(self.layout.rows, np.intp)
         for i, (clique, saturated) in enumerate(zip(layout.cliques, layout.saturated, strict=True)):
             if saturated:
@@ -137,6 +160,8 @@ class Arrays:
     @cached_property
     def free(self) -> np.ndarray:
         """The cell of every coordinate: the log odds of this cell against its row's reference."""
+        if self._restricted is not None:
+            return self._restricted.free
         cells = [
             np.setdiff1d(np.arange(self.layout.cells)[clique.cells], self.reference[clique.rows])
             if saturated
@@ -153,6 +178,8 @@ class Arrays:
     @cached_property
     def expand(self) -> Matrix:
         """Cells by coordinates: log odds of all cells against their row's reference."""
+        if self._restricted is not None:
+            return self._restricted.expand
         coordinate = np.full(self.layout.cells, -1)
         coordinate[self.free] = np.arange(len(self.free))
         parts = []
@@ -176,6 +203,8 @@ class Arrays:
     @cached_property
     def correction(self) -> Matrix:
         """Cells by rows: what messages add to log odds that no parameter of their clique can express."""
+        if self._restricted is not None:
+            return self._restricted.correction
         messages = self.layout.message_differences
         parts = []
         for i, clique in enumerate(self.layout.cliques):
@@ -201,9 +230,9 @@ class Arrays:
     def at_start(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """At the point estimate: log odds of the coordinates, log p(cell | row), and expected counts of the rows."""
         free = self.start[self.free] - self.start[self.reference[self.layout.row_of[self.free]]]
-        odds = self.expand @ free
+        odds = self.expand @ free + self.offset
         for cells in self.corrected:
-            odds[cells] += self.correction[cells] @ -_log_p(self.layout, odds)[self.layout.first]
+            odds[cells] += self.correction[cells] @ -_log_p(self.layout, odds)[self.anchors]
         log_p = _log_p(self.layout, odds)
         p = np.exp(log_p)
         expected = np.full(self.layout.rows, float(self.problem.rows))
@@ -215,6 +244,8 @@ class Arrays:
     @cached_property
     def theta_of_cells(self) -> Matrix:
         """Parameters by cells: the part of θ that is linear in the log odds."""
+        if self._restricted is not None:
+            return self._restricted.theta_of_cells
         layout, d = self.layout, self.problem.model.parameters
         feature = layout.feature_cells
         at_first = layout.first[layout.row_of[feature]]
@@ -226,6 +257,8 @@ class Arrays:
     @cached_property
     def theta_of_rows(self) -> Matrix:
         """Parameters by rows: the part of θ that is linear in ℓ."""
+        if self._restricted is not None:
+            return self._restricted.theta_of_rows
         found = sparse.csr_array(
             -(self.layout.differences @ self.layout.message_differences[self.layout.feature_cells])
         )

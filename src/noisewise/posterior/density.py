@@ -52,10 +52,11 @@ class Density:
     def __init__(self, arrays: Arrays, maps: Maps) -> None:
         layout = arrays.layout
         self.arrays, self.maps, self.row_of, self.first = arrays, maps, layout.row_of, layout.first
+        self.anchors, self.offset = arrays.anchors, arrays.offset[:, None]
         self.rows, self.prior = float(arrays.problem.rows), arrays.problem.prior.stddev**-2.0
         self.weight, self.count = arrays.weight[:, None], arrays.count[:, None]
         self.expand, self.contract = _pair(arrays.expand)
-        theta = arrays.theta_of_cells - arrays.theta_of_rows @ layout.firsts
+        theta = arrays.theta_of_cells - arrays.theta_of_rows @ arrays.at_anchors
         self.theta, self.theta_back = _pair(theta)
         self.corrections = [_pair(_only(arrays.correction, cells)) for cells in arrays.corrected]
         self.levels = _levels(arrays)
@@ -71,12 +72,12 @@ class Density:
 
     def at(self, free: Points, z: Points) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Log density of log odds and z, and its derivatives by both."""
-        odds = self.expand @ free
+        odds = self.expand @ free + self.offset
         shares = []
         for correction, _ in self.corrections:
             log_total = _log_sums(odds, self.first, self.row_of)
             shares.append(np.exp(odds - log_total[self.row_of]))
-            odds = odds + correction @ (log_total - odds[self.first])
+            odds = odds + correction @ (log_total - odds[self.anchors])
         log_p = odds - _log_sums(odds, self.first, self.row_of)[self.row_of]
         p = np.exp(log_p)
         expected = np.full((len(self.first), free.shape[1]), self.rows)
@@ -96,7 +97,7 @@ class Density:
         for (_, back), share in zip(reversed(self.corrections), reversed(shares), strict=True):
             to_ell = back @ to_odds
             more = share * to_ell[self.row_of]
-            more[self.first] -= to_ell
+            more[self.anchors] -= to_ell
             to_odds = to_odds + more
         return value, self.contract @ to_odds, to_z
 

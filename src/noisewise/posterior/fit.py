@@ -74,9 +74,6 @@ def _drawn(problem: Problem, method: Method, seed: int, progress: Progress) -> D
 
 def _chosen(problem: Problem, seed: int, progress: Progress) -> tuple[Method, str, np.ndarray, Verdict]:
     """The quick method if its verdict is good, NUTS otherwise; with a sentence on why."""
-    if problem.model.impossible:
-        method: Method = Laplace()
-        return method, "Laplace was chosen: some levels exclude each other.", *_drawn(problem, method, seed, progress)
     theta, verdict = hmc_draws(problem, QUICK, seed, progress)
     interrupted = any("interrupted" in reason for reason in verdict.reasons)
     if verdict.trusted or interrupted:

@@ -1,6 +1,6 @@
 """The quick method: Hamiltonian Monte Carlo in NumPy. Nothing is compiled, and the draws are the posterior's own."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float
@@ -11,9 +11,13 @@ from noisewise.posterior.problem import Problem
 from noisewise.posterior.result import Verdict
 from noisewise.posterior.sampling import Part, sample
 from noisewise.posterior.settle import settle
+from noisewise.posterior.verdict import too_many
 from noisewise.progress import Progress
 
 STRETCH = 20
+"""Draws of each chain between two looks."""
+ATTEMPTS = 3
+"""How often to begin with shorter steps if trajectories diverge."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,5 +56,20 @@ def hmc_draws(
             state, drawn = go_on(settled.density, state, STRETCH, random)
             return Part(drawn.draws.transpose(2, 0, 1), drawn.divergences, drawn.evaluations)
 
-        density = settled.density
-        return sample(settled.arrays, density.maps, stretch, method.max_draws, state.step, progress)
+        for attempt in range(ATTEMPTS):
+            maps = settled.density.maps
+            theta, verdict = sample(
+                settled.arrays,
+                maps,
+                stretch,
+                method.max_draws,
+                state.step,
+                progress,
+                stop_if_diverging=attempt < ATTEMPTS - 1,
+            )
+            interrupted = any("interrupted" in reason for reason in verdict.reasons)
+            if interrupted or not too_many(int(verdict.numbers["divergences"]), theta.shape[0] * theta.shape[1]):
+                break
+            if attempt < ATTEMPTS - 1:  # the draws are thrown away: chains whose step changes on the way are not exact
+                state = replace(state, step=0.4 * state.step)
+        return theta, verdict

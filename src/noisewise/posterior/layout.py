@@ -125,12 +125,6 @@ class Layout:
         return np.searchsorted(self.row_of, np.arange(self.rows))
 
     @cached_property
-    def firsts(self) -> Matrix:
-        """Rows by cells: the first cell of every row."""
-        entries = (np.ones(self.rows), (np.arange(self.rows), self.first))
-        return sparse.csr_array(entries, shape=(self.rows, self.cells))
-
-    @cached_property
     def row_sums(self) -> Matrix:
         """Rows by cells: the sum over each row."""
         return _ones(self.row_of, np.arange(self.cells), (self.rows, self.cells))

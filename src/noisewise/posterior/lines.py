@@ -110,7 +110,7 @@ def lines_at_start(arrays: Arrays) -> Lines:
     tells = weight / (1 + weight * cells)
     squared, product = cells**2 * tells, cells * arrays.count * tells
     others = [np.add.reduceat(of, layout.first)[row] - of[free] for of in (squared, product)]
-    theta = arrays.theta_of_cells @ log_p - arrays.theta_of_rows @ log_p[layout.first]
+    theta = arrays.theta_of_cells @ log_p - arrays.theta_of_rows @ log_p[arrays.anchors]
     moves = arrays.theta_of_cells @ arrays.expand
     precision = arrays.problem.prior.stddev**-2.0
     return Lines(

@@ -15,7 +15,7 @@ from noisewise.posterior import values
 from noisewise.posterior.arrays import Arrays
 from noisewise.posterior.maps import Maps
 from noisewise.posterior.result import Verdict
-from noisewise.posterior.verdict import ESS_LIMIT, Convergence, convergence, verdict_on
+from noisewise.posterior.verdict import ESS_LIMIT, Convergence, convergence, too_many, verdict_on
 from noisewise.progress import Progress
 
 HOPELESS_DRAWS, HOPELESS_RHAT = 600, 1.6
@@ -34,7 +34,14 @@ class Part(NamedTuple):
 
 
 def sample(
-    arrays: Arrays, maps: Maps, stretch: Callable[[], Part], max_draws: int, step: float, progress: Progress
+    arrays: Arrays,
+    maps: Maps,
+    stretch: Callable[[], Part],
+    max_draws: int,
+    step: float,
+    progress: Progress,
+    *,
+    stop_if_diverging: bool = False,
 ) -> tuple[Float[np.ndarray, "chains draws parameters"], Verdict]:
     """Call `stretch` until the draws of each chain reach the verdict or `max_draws`; θ and the verdict."""
     theta: list[np.ndarray] = []
@@ -51,7 +58,10 @@ def sample(
             divergences, gradients = divergences + part.divergences, gradients + part.gradients
             if drawn >= max(60, 1.2 * checked):
                 checked, worst = drawn, convergence(np.concatenate(counts, 1))
-                if worst.enough or (drawn >= HOPELESS_DRAWS and worst.rhat > HOPELESS_RHAT):
+                stuck = drawn >= HOPELESS_DRAWS and worst.rhat > HOPELESS_RHAT
+                late = stop_if_diverging and drawn >= HOPELESS_DRAWS // 2
+                diverging = late and too_many(divergences, drawn * len(expected))
+                if worst.enough or stuck or diverging:
                     break
             progress(_told(drawn, worst, time.monotonic() - began), int(min(worst.ess, ESS_LIMIT)), ESS_LIMIT)
     except KeyboardInterrupt:

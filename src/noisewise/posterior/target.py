@@ -49,8 +49,10 @@ class TargetData(NamedTuple):
     """What messages add to them, level by level from the deepest; empty if nothing."""
     row_sums: SparseMap
     """Sums over rows."""
-    first: SparseMap
-    """The first cell of every row."""
+    anchors: SparseMap
+    """The cell of every row that enters ℓ."""
+    offset: Any
+    """What is added to the log odds: very low for cells that cannot occur."""
     theta_of_cells: SparseMap
     """θ from the log odds."""
     theta_of_rows: SparseMap
@@ -106,7 +108,8 @@ def target_data(arrays: Arrays) -> tuple[TargetData, Shape]:
         expand=sparse_map(arrays.expand),
         corrections=_corrections(arrays),
         row_sums=sparse_map(layout.row_sums),
-        first=sparse_map(layout.firsts),
+        anchors=sparse_map(arrays.at_anchors),
+        offset=arrays.offset,
         theta_of_cells=sparse_map(arrays.theta_of_cells),
         theta_of_rows=sparse_map(arrays.theta_of_rows),
         levels=tuple(levels),
@@ -140,7 +143,7 @@ def pass_down(
     free: Float[Array, " coordinates"], normals: Float[Array, " latent"], data: TargetData, shape: Shape
 ) -> Passed:
     """Go through the levels from the roots: shares, expected counts, latent counts."""
-    odds = _corrected(multiply(data.expand, free), data)
+    odds = _corrected(multiply(data.expand, free) + data.offset, data)
     log_p = odds - multiply(transposed(data.row_sums), _log_total(odds, data.row_sums))
     p = jnp.exp(log_p)
     expected, deviation = [data.rows * jnp.ones(shape.roots)], [jnp.zeros(shape.roots)]
@@ -170,7 +173,7 @@ def pass_down(
 
 def _corrected(odds: Array, data: TargetData) -> Array:
     for correction in data.corrections:
-        ell = _log_total(odds, data.row_sums) - multiply(data.first, odds)
+        ell = _log_total(odds, data.row_sums) - multiply(data.anchors, odds)
         odds = odds + multiply(correction, ell)
     return odds
 
@@ -182,7 +185,7 @@ def _log_total(odds: Array, row_sums: SparseMap) -> Array:
 
 def theta_from(log_p: Array, data: TargetData) -> Array:
     """θ; a constant added to a row's log odds has no effect."""
-    return multiply(data.theta_of_cells, log_p) - multiply(data.theta_of_rows, multiply(data.first, log_p))
+    return multiply(data.theta_of_cells, log_p) - multiply(data.theta_of_rows, multiply(data.anchors, log_p))
 
 
 def log_density(

@@ -23,9 +23,9 @@ class Values(NamedTuple):
 def values_at(arrays: Arrays, free: Draws) -> Values:
     """Shares and expected counts."""
     layout = arrays.layout
-    odds = arrays.expand @ free
+    odds = arrays.expand @ free + arrays.offset[:, None]
     for cells in arrays.corrected:
-        ell = -_normalised(odds, layout.first, layout.row_of)[layout.first]
+        ell = -_normalised(odds, layout.first, layout.row_of)[arrays.anchors]
         odds[cells] += arrays.correction[cells] @ ell
     log_p = _normalised(odds, layout.first, layout.row_of)
     expected = np.full((layout.rows, free.shape[1]), float(arrays.problem.rows))
@@ -43,7 +43,7 @@ def _normalised(odds: np.ndarray, first: np.ndarray, row_of: np.ndarray) -> np.n
 
 def theta_of(arrays: Arrays, at: Values) -> Draws:
     """The parameters."""
-    return arrays.theta_of_cells @ at.log_p - arrays.theta_of_rows @ at.log_p[arrays.layout.first]
+    return arrays.theta_of_cells @ at.log_p - arrays.theta_of_rows @ at.log_p[arrays.anchors]
 
 
 def expected_counts(arrays: Arrays, at: Values) -> Draws:

@@ -40,6 +40,11 @@ def convergence(counts: Counts) -> Convergence:
     return Convergence(rhat=worst, ess=float(min(ess_bulk(counts).min(), ess_tail(counts).min())))
 
 
+def too_many(divergences: int, draws: int) -> bool:
+    """Whether so many draws diverged that parts of the posterior may have been missed."""
+    return divergences > DIVERGENT_SHARE * draws
+
+
 def verdict_on(counts: Counts, divergences: int, gradients: int, step: float, interrupted: bool) -> Verdict:
     """The verdict in words and numbers."""
     worst = rhat(counts).max()
@@ -52,7 +57,7 @@ def verdict_on(counts: Counts, divergences: int, gradients: int, step: float, in
         reasons.append(f"The chains disagree: R-hat = {worst:.3f} on an expected count ({RHAT_LIMIT} is good).")
     if not ess >= ESS_LIMIT:
         reasons.append(f"Too few effective draws: {ess:.0f} for an expected count ({ESS_LIMIT} are enough).")
-    if divergences > DIVERGENT_SHARE * chains * draws:
+    if too_many(divergences, chains * draws):
         reasons.append(f"{divergences} of {chains * draws} draws diverged: parts of the posterior may be missed.")
     said = f"{chains} chains of {draws} draws: R-hat at most {worst:.3f}, {ess:.0f} effective draws or more."
     numbers = {

@@ -1,0 +1,79 @@
+"""Simulation-based calibration: over many invented problems the truth is nowhere special among the posterior's draws.
+
+Parameters come from the prior, counts from the likelihood that the posterior assumes. The rank of a true value among
+independent posterior draws is then uniform, whatever the problem. With 99 draws there are 100 ranks, in 20 bins; with
+400 problems 20 fall into each, and the sum of squares is χ² with 19 degrees of freedom.
+"""
+
+import numpy as np
+import pytest
+from scipy.stats import chi2
+
+from noisewise.model.maxent import MaxEnt
+from noisewise.posterior.hmc import Hmc, hmc_draws
+from noisewise.privacy.accounting import calibrate
+from noisewise.progress import silent
+from posterior.small_problems import problem
+
+ROWS, PRIOR, BINS, DRAWS = 300, 1.5, 20, 99
+CRITICAL = chi2.isf(1e-3, BINS - 1)
+
+
+def random_graph(random, rings):
+    """Three or four columns of two to four levels; a tree of pairs, or often with one more that closes a ring."""
+    columns = int(random.integers(3, 5))
+    sizes = tuple(int(k) for k in random.integers(2, 5, columns))
+    marginals = [(int(random.integers(0, i)), i) for i in range(1, columns)]
+    if rings and random.random() < 0.5:
+        missing = [(a, b) for b in range(columns) for a in range(b) if (a, b) not in marginals]
+        marginals.append(missing[int(random.integers(len(missing)))])
+    return sizes, tuple(marginals)
+
+
+def ranks_of(seed, understate=1.0):
+    """Ranks of a random parameter and of two random expected counts in one invented problem."""
+    random = np.random.default_rng([20, seed])
+    epsilon = (0.1, 1.0, 10.0)[seed % 3]
+    # Rings that are measured almost without noise are beyond the samplers, and their verdict says so.
+    sizes, marginals = random_graph(random, rings=epsilon < 10)
+    model = MaxEnt.of(sizes, marginals)
+    stddev = calibrate(epsilon, ROWS**-2.0, [1.0] * len(marginals))[0]
+    theta = random.normal(0, PRIOR, model.parameters)
+    covariance = ROWS * model.covariance(theta) + stddev**2 * np.eye(model.cells)
+    noisy = random.multivariate_normal(ROWS * model.probabilities(theta), covariance, method="cholesky")
+    given = problem(sizes, marginals, noisy, understate * stddev, ROWS, prior=PRIOR)
+    draws, verdict = hmc_draws(given, Hmc(), seed, silent)
+    assert verdict.trusted or understate < 1, (seed, verdict.reasons)
+    flat = draws.reshape(-1, model.parameters)
+    chosen = flat[np.linspace(0, len(flat) - 1, DRAWS).round().astype(int)]
+    cells = random.integers(model.cells, size=2)
+    parameter = int(random.integers(model.parameters))
+    drawn = np.array([[d[parameter], *model.probabilities(d)[cells]] for d in chosen])
+    true = np.array([theta[parameter], *model.probabilities(theta)[cells]])
+    return (drawn < true).sum(0)
+
+
+def statistics(ranks):
+    """χ² of each quantity's ranks."""
+    expected = len(ranks) / BINS
+    counts = [np.bincount(column * BINS // (DRAWS + 1), minlength=BINS) for column in ranks.T]
+    return np.array([((count - expected) ** 2 / expected).sum() for count in counts])
+
+
+@pytest.mark.slow
+def test_ranks_are_uniform_and_understated_noise_is_found():
+    # The broken twin is told that the noise is 30 % smaller than it is. Two problems of three feel it.
+    good = statistics(np.array([ranks_of(seed) for seed in range(400)]))
+    broken = statistics(np.array([ranks_of(seed, 0.7) for seed in range(400)]))
+    print("good", good.round(1), "broken", broken.round(1), "critical", round(CRITICAL, 1))
+    assert (good < CRITICAL).all()
+    assert (broken > CRITICAL).any()
+
+
+def test_a_few_problems_run_and_the_statistic_rejects_what_it_should():
+    ranks = np.array([ranks_of(seed) for seed in range(6)])
+    assert ((ranks >= 0) & (ranks <= DRAWS)).all()
+    random = np.random.default_rng(0)
+    assert (statistics(random.integers(0, DRAWS + 1, (400, 3))) < CRITICAL).all()
+    narrow = np.rint(random.beta(0.7, 0.7, (400, 3)) * DRAWS).astype(int)  # truths too often at the ends
+    assert (statistics(narrow) > CRITICAL).all()
