@@ -17,7 +17,7 @@ from noisewise.posterior.laplace import Laplace
 from noisewise.posterior.result import Posterior
 from noisewise.schema import Boolean, Categorical, Schema
 from noisewise.schema.bought import QuantileNumeric
-from noisewise.study import FIT_METHODS, Study, analyze_release, measure_study, run_study
+from noisewise.study import FIT_METHODS, PosteriorSection, Study, analyze_release, measure_study, run_study
 from noisewise.study.analyses import estimator_of, refuse_unworkable
 from noisewise.workload import Workload
 from small_study import SMALL_SCHEMA, SMALL_STUDY, small_study
@@ -216,6 +216,7 @@ def test_adult_runs_from_its_study_file_and_doubts_laplace(data_folder, tmp_path
     study = Study.load(REPOSITORY / "examples" / "adult" / "adult.toml").reading(
         str(data_folder / "adult" / "adult.csv")
     )
+    study = study.model_copy(update={"posterior": PosteriorSection(method="laplace")})
 
     outcome = run_study(study, Release("release"), allow_untrusted=True)
 
