@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from noisewise.errors import NoisewiseError
     from noisewise.noisy_counts import NoisyCounts
     from noisewise.planning import plan
-    from noisewise.posterior.fit import fit
+    from noisewise.posterior.fit import extend, fit
     from noisewise.posterior.hmc import Hmc
     from noisewise.posterior.laplace import Laplace
     from noisewise.posterior.nuts import Nuts
@@ -103,7 +103,7 @@ _HOMES = {
     "noisewise.errors": ("NoisewiseError",),
     "noisewise.noisy_counts": ("NoisyCounts",),
     "noisewise.planning": ("plan",),
-    "noisewise.posterior.fit": ("fit",),
+    "noisewise.posterior.fit": ("extend", "fit"),
     "noisewise.posterior.hmc": ("Hmc",),
     "noisewise.posterior.laplace": ("Laplace",),
     "noisewise.posterior.nuts": ("Nuts",),
@@ -154,6 +154,7 @@ __all__ = [
     "contingency",
     "correlations",
     "cox",
+    "extend",
     "fit",
     "glm",
     "independence_test",

@@ -88,7 +88,7 @@ def test_what_is_no_list_of_datasets(datasets, message):
         (means("three"), "is a category, not a number"),
         (means("z"), "Column 'z' is not in dataset 0"),
     ],
-    ids=str,
+    ids=lambda value: getattr(value, "__name__", str(value)),
 )
 def test_analyses_that_make_no_sense(estimator, message):
     with pytest.raises(AnalysisError, match=message):

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from noisewise.errors import FitError
-from noisewise.posterior.fit import fit
+from noisewise.posterior.fit import extend, fit
 from noisewise.posterior.hmc import Hmc, hmc_draws
+from noisewise.posterior.laplace import Laplace
 from noisewise.posterior.nuts import Nuts, nuts_draws
 from noisewise.progress import silent
 from posterior.small_problems import drawn_problem, problem
@@ -79,6 +80,19 @@ def test_the_same_seed_gives_the_same_draws():
     first, second = fit(counts, Hmc(), seed=4), fit(counts, Hmc(), seed=4)
     assert first.theta.tobytes() == second.theta.tobytes()
     assert fit(counts, Hmc(), seed=5).theta.tobytes() != first.theta.tobytes()
+
+
+def test_extending_adds_chains_and_judges_all():
+    first = fit(ward_counts([250, 310, 290, 150], 8.0, 1000), seed=4)
+    more = extend(first)
+    kept = min(first.theta.shape[1], more.theta.shape[1])
+    np.testing.assert_array_equal(more.theta[:8, :kept], first.theta[:, :kept])
+    assert len(more.theta) == 16
+    assert more.verdict.numbers["ess"] > 1.3 * first.verdict.numbers["ess"] * kept / first.theta.shape[1]
+    assert extend(first).theta.tobytes() == more.theta.tobytes()
+    assert more.record.extended == 1
+    with pytest.raises(FitError, match="Hmc or Nuts"):
+        extend(fit(first.noisy_counts, Laplace()))
 
 
 def test_an_interruption_keeps_the_draws_and_says_so():

@@ -1,7 +1,7 @@
 """`fit`: from noisy counts to a posterior. Post-processing: it costs no privacy, however often it is run."""
 
 import dataclasses
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from jaxtyping import Float
@@ -13,9 +13,12 @@ from noisewise.posterior.laplace import Laplace, laplace_draws
 from noisewise.posterior.nuts import Nuts, nuts_draws
 from noisewise.posterior.problem import NormalPrior, Problem
 from noisewise.posterior.result import FitRecord, Posterior, Verdict
+from noisewise.posterior.verdict import verdict_on
 from noisewise.progress import Progress, silent
 
 Method = Hmc | Laplace | Nuts
+CHAINS: dict[str, Any] = {"Hmc": Hmc, "Nuts": Nuts}
+"""The methods that run chains, by name."""
 QUICK = Hmc()
 """What is tried first where no method is given."""
 
@@ -56,6 +59,39 @@ def fit(
         choice=choice,
     )
     return Posterior(noisy_counts=noisy_counts, theta=theta, verdict=verdict, record=record)
+
+
+def extend(posterior: Posterior, *, progress: Progress = silent) -> Posterior:
+    """Add as many draws again, from further chains of the same method, and judge all of them together.
+
+    More draws cost no privacy. The chains get a seed of their own, derived from the posterior's, so that the same
+    posterior is always extended in the same way.
+    """
+    record = posterior.record
+    if record.method not in CHAINS:
+        raise FitError(f"Only draws of {' or '.join(CHAINS)} can be extended; these are of {record.method}. Fit again.")
+    method = CHAINS[record.method](**record.settings)
+    times = record.extended + 1
+    problem = Problem.of(posterior.noisy_counts, NormalPrior(stddev=record.prior_stddev), record.cells)  # type: ignore[arg-type]
+    seed = int(np.random.SeedSequence([record.seed, times]).generate_state(1)[0])
+    more, verdict = _drawn(problem, method, seed, progress)
+    kept = min(more.shape[1], posterior.theta.shape[1])
+    theta = np.concatenate([posterior.theta[:, :kept], more[:, :kept]])
+    numbers = {k: verdict.numbers[k] + posterior.verdict.numbers.get(k, 0.0) for k in ("divergences", "gradients")}
+    model = posterior.model
+    counts = np.array([problem.rows * model.probabilities(draw) for draw in theta.reshape(-1, theta.shape[2])])
+    return Posterior(
+        noisy_counts=posterior.noisy_counts,
+        theta=theta,
+        verdict=verdict_on(
+            counts.reshape(*theta.shape[:2], -1),
+            int(numbers["divergences"]),
+            int(numbers["gradients"]),
+            verdict.numbers["step"],
+            any("interrupted" in reason for reason in verdict.reasons),
+        ),
+        record=record.model_copy(update={"extended": times}),
+    )
 
 
 Drawn = tuple[Float[np.ndarray, "chains draws parameters"], Verdict]

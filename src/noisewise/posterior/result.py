@@ -55,6 +55,8 @@ class FitRecord(BaseModel):
     """Seed of everything random in the fit."""
     choice: str = ""
     """Why this method, where `fit` chose it."""
+    extended: int = 0
+    """How often further chains were added."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
