@@ -55,6 +55,16 @@ def test_links_lead_somewhere(document):
             assert (document.parent / target).exists(), target
 
 
+def test_files_that_documents_name_exist():
+    named = {
+        (d.name, path)
+        for d in DOCUMENTS
+        for path in re.findall(r"`((?:src|tests|docs)/[\w./-]+)`", d.read_text("utf-8"))
+    }
+
+    assert {(document, path) for document, path in named if not (REPOSITORY / path).exists()} == set()
+
+
 def test_commands_are_documented_afresh(monkeypatch):
     monkeypatch.syspath_prepend(REPOSITORY / "scripts")
     import reference
