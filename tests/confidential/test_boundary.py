@@ -119,7 +119,7 @@ def test_it_answers_with_a_hash_and_the_counts_lie_in_the_ledger(tmp_path):
     ledger = study.ledger(tmp_path / "l")
     noisy = OwnProcess(silent)(study, ledger)
 
-    assert set(_answer(json.loads(_question(study, ledger)))) == {"hash"}
+    assert set(_answer(json.loads(_question(study, ledger)), silent)) == {"hash"}
     assert noisy.hash == ledger.entries()[-1].content["hash"]
 
 
@@ -140,7 +140,7 @@ def test_whatever_happens_inside_only_codes_and_public_words_come_out(tmp_path, 
 
     question = asked(tmp_path)
     monkeypatch.setattr("noisewise.study.measured", failing)
-    assert _answer(question) == answer
+    assert _answer(question, silent) == answer
     again = _error(answer)
     assert "CANARY" not in str(again)
     assert isinstance(again, (DataError, BudgetError))

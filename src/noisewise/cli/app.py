@@ -71,16 +71,21 @@ def _registering(where: typer.Typer, name: str, full_name: str) -> Registering:
     def register(work: Callable[..., None]) -> Callable[..., None]:
         @wraps(work)
         def guarded(*args: Any, **options: Any) -> None:
+            stopped = False
             try:
                 work(*args, **options)
             except NoisewiseError as error:
                 if options.get("debug"):
                     raise
-                notices.print(f"noisewise {full_name}: {error}", markup=False, style="red")
-                raise typer.Exit(error.exit_code) from None
+                # A fit that was stopped hands over what it has; what cannot go on with that has been stopped too.
+                if not _INTERRUPT.pressed:
+                    notices.print(f"noisewise {full_name}: {error}", markup=False, style="red")
+                    raise typer.Exit(error.exit_code) from None
             except KeyboardInterrupt:
+                stopped = True
+            if stopped or _INTERRUPT.pressed:
                 notices.print("\nStopped. Nothing half-written is left behind.", style="yellow")
-                raise typer.Exit(STOPPED) from None
+                raise typer.Exit(STOPPED)
 
         return where.command(name)(guarded)
 

@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 import threading
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
@@ -32,6 +33,18 @@ def private_files() -> Iterator[None]:
             yield
         finally:
             os.umask(before)
+
+
+@contextmanager
+def unseen_warnings() -> Iterator[None]:
+    """No warning raised meanwhile is shown: it may quote a record.
+
+    The filter belongs to the whole process, so this holds the lock of `private_files`: another thread that left its
+    own such block in between would put the old filter back.
+    """
+    with _ONE_AT_A_TIME, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
 
 
 def seal_process() -> None:

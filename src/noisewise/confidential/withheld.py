@@ -1,9 +1,9 @@
 """Errors of engines and readers quote values; this file is why none of them is ever seen."""
 
-import warnings
 from collections.abc import Callable
 from typing import TypeVar
 
+from noisewise.confidential.boundary import unseen_warnings
 from noisewise.errors import DataError
 
 Result = TypeVar("Result")
@@ -17,8 +17,7 @@ def withheld(work: Callable[[], Result], code: str, column: str | None = None) -
     """
     mine: DataError | None = None
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # a warning may quote a record too
+        with unseen_warnings():
             return work()
     except DataError as error:
         mine = DataError(error.code, error.column)

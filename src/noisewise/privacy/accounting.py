@@ -269,5 +269,5 @@ def smallest(enough: Callable[[float], bool], start: float, floor: float) -> flo
         low, high = (low, middle) if enough(middle) else (middle, high)
     result = round_up(low)
     while not enough(result):  # δ of lattice noise need not fall strictly; step until it holds
-        result = round_up(result + _ROUNDING)
+        result = round(result + _ROUNDING, 6)
     return result

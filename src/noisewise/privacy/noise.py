@@ -7,13 +7,13 @@ draws are put to a goodness-of-fit test.
 """
 
 import math
-import warnings
 from abc import ABC, abstractmethod
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 
 import numpy as np
 
+from noisewise.confidential.boundary import unseen_warnings
 from noisewise.errors import BudgetError
 from noisewise.privacy.accounting import MAX_STDDEV, MIN_STDDEV
 
@@ -63,8 +63,7 @@ def _gaussian(counts: np.ndarray, stddev: float, squared_distance: int, rho: flo
 
     failed, drawn, cost = False, None, math.inf
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # a warning may quote a count too
+        with unseen_warnings():
             dp.enable_features("contrib")
             domain = dp.vector_domain(dp.atom_domain(T="i64"))
             mechanism = dp.m.make_gaussian(domain, dp.l2_distance(T=float), scale=stddev)
@@ -82,8 +81,7 @@ def _choose(scores: np.ndarray, sensitivity: int, epsilon: float) -> int:
 
     failed, drawn, cost = False, None, math.inf
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with unseen_warnings():
             dp.enable_features("contrib")
             mechanism = dp.m.make_noisy_max(
                 dp.vector_domain(dp.atom_domain(T="i64")),
