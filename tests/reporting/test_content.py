@@ -7,11 +7,13 @@ import shutil
 import subprocess
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import released
 from noisewise import read_release, report
 from noisewise.analysis import analyze, glm
+from noisewise.analysis.tables import pool_results
 from noisewise.artifacts import Release, damage
 from noisewise.drawing.legible import legible, legible_values
 from noisewise.exports import export
@@ -163,6 +165,21 @@ def test_the_naive_interval_is_that_of_the_first_dataset(release, content):
     assert row["naive"]["low"] == pytest.approx(value - 1.959964 * variance**0.5, rel=1e-5)
     inside = abs(result.estimates.values[:, 1] - row["estimate"]) < 1.959964 * result.estimates.variances[:, 1] ** 0.5
     assert row["naive_share"] == pytest.approx(inside.mean(), abs=1e-3)
+
+
+def test_an_interval_without_ends_is_drawn_written_and_stored(release):
+    """The spread between datasets may come out as that within them: then no degrees of freedom are left."""
+    values = np.linspace(-1, 1, 20)
+    stderr = (1.05 * (1 - 1e-5) * values.var(ddof=1)) ** 0.5
+    table = pa.table({"dataset": range(20), "term": ["a"] * 20, "estimate": values, "std_error": [stderr] * 20})
+
+    content = report_content(release, {FORMULA: pool_results(table, rows=100, original_rows=100)})
+
+    assert content["results"][0]["rows"][0]["high"] == np.inf
+    assert "−∞ to ∞" in render(content)
+    assert json.loads(as_json(content))["results"][0]["rows"][0]["high"] is None
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        as_json({"estimate": np.nan})
 
 
 def test_the_two_kinds_of_interval_are_never_called_by_one_name(content):

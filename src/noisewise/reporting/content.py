@@ -5,6 +5,7 @@ that the same release gives the same bytes.
 """
 
 import json
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -55,5 +56,14 @@ def report_content(
 
 
 def as_json(content: Mapping[str, Any]) -> bytes:
-    """The content as a file: equal contents give equal bytes."""
-    return (json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
+    """The content as a file: equal contents give equal bytes. An end that an interval has not is null."""
+    return (json.dumps(_bounded(content), indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
+
+
+def _bounded(value: Any) -> Any:
+    """The same value with null for infinity, for which JSON has no word; NaN stays, and is refused."""
+    if isinstance(value, Mapping):
+        return {key: _bounded(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_bounded(inner) for inner in value]
+    return None if isinstance(value, float) and math.isinf(value) else value

@@ -1,5 +1,6 @@
 """The report as one self-contained page: no script, no network, everything escaped."""
 
+import math
 from collections.abc import Mapping
 from importlib.resources import files
 from typing import Any
@@ -82,6 +83,8 @@ def number(value: float | None, digits: int = 4) -> str:
     """A number for people, with a true minus."""
     if value is None:
         return "–"
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
     return power(f"{value:,.0f}" if abs(value) >= 10**digits else f"{value:.{digits}g}")
 
 
