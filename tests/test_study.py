@@ -9,12 +9,14 @@ from typer.testing import CliRunner
 from conftest import REPOSITORY
 from experiments.seeded_noise import SeededNoise
 from noisewise import Budget, fit, measure, synthesize
+from noisewise.analysis import RidgeBootstrap
 from noisewise.artifacts import Release, damage
 from noisewise.cli import app
-from noisewise.errors import FitError, ModelError, NoisewiseError, ReleaseError, SchemaError, StudyError
+from noisewise.errors import AnalysisError, FitError, ModelError, NoisewiseError, ReleaseError, SchemaError, StudyError
 from noisewise.planning.sizes import refuse_large_model
 from noisewise.posterior.laplace import Laplace
 from noisewise.posterior.result import Posterior
+from noisewise.reporting.snippets import _python
 from noisewise.schema import Boolean, Categorical, Schema
 from noisewise.schema.bought import QuantileNumeric
 from noisewise.study import FIT_METHODS, PosteriorSection, Study, analyze_release, measure_study, run_study
@@ -133,6 +135,18 @@ def test_models_are_named_in_a_study():
     refuse_unworkable(schema, [{"model": "multinomial-logit", "formula": "g ~ x"}])
     with pytest.raises(StudyError, match=r"Nothing was measured\.$"):
         refuse_unworkable(schema, [{"model": "binomial", "formula": "g ~ x"}])
+
+
+def test_a_remedy_for_empty_cells_is_named_in_a_study(tmp_path):
+    study = small_study(tmp_path, SMALL_STUDY + 'remedy = "ridge-bootstrap"\n')
+
+    assert study.analysis[0].written == {"model": "binomial", "formula": "y ~ x", "remedy": "ridge-bootstrap"}
+    assert estimator_of(study.analysis[0].written).remedy == RidgeBootstrap()
+    assert "remedy=RidgeBootstrap()" in _python("y ~ x", "binomial", "RidgeBootstrap")
+    with pytest.raises(AnalysisError, match="not one for 'ordered-logit'"):
+        estimator_of({"model": "ordered-logit", "formula": "y ~ x", "remedy": "ridge-bootstrap"})
+    with pytest.raises(StudyError, match="remedy"):
+        small_study(tmp_path, SMALL_STUDY + 'remedy = "hope"\n')
 
 
 def test_an_analysis_of_a_column_whose_edges_are_yet_to_be_bought_is_tried_on_even_ones():

@@ -13,6 +13,8 @@ FOLDER, EXPORTED = "release", "exported"
 FAMILIES = {"binomial": ("binomial", "logit"), "gaussian": ("gaussian", "regress"), "poisson": ("poisson", "poisson")}
 """Models that R and Stata have under a name of their own."""
 CHOICE_MODELS = {"multinomial-logit": "multinomial_logit", "ordered-logit": "ordered_logit"}
+REMEDIES = {"": "", "drop-huge-variances": "DropHugeVariances", "ridge-bootstrap": "RidgeBootstrap"}
+"""Remedies for empty cells; R and Stata have none of that name."""
 _PLAIN = re.compile(r"[\w\s+:*~()`.-]+")
 
 
@@ -31,20 +33,23 @@ def snippets(
         return {"about": "", "python": _table(schema, pairs), "r": None, "stata": None}
     first, sizes = analyses[0], {"rows": rows, "original": original_rows}
     model, formula = first["model"].lower(), first["formula"]
-    elsewhere = model in FAMILIES and _PLAIN.fullmatch(formula) is not None and _terms(formula, schema) is not None
+    plain = model in FAMILIES and not first.get("remedy") and _PLAIN.fullmatch(formula) is not None
+    elsewhere = plain and _terms(formula, schema) is not None
     return {
         "about": formula,
-        "python": _python(formula, model),
+        "python": _python(formula, model, REMEDIES[first.get("remedy", "")]),
         "r": _r(schema, formula, model, sizes) if elsewhere else None,
         "stata": _stata(schema, formula, model, sizes) if elsewhere else None,
     }
 
 
-def _python(formula: str, model: str) -> str:
+def _python(formula: str, model: str, remedy: str) -> str:
     called = CHOICE_MODELS.get(model, "glm")
     given = f"{formula!r}" if model in CHOICE_MODELS else f"{formula!r}, family={model!r}"
+    given += f", remedy={remedy}()" if remedy else ""
+    names = ", ".join(sorted(filter(None, ["analyze", called, "read_release", remedy])))
     return (
-        f"from noisewise import analyze, {called}, read_release\n\n"
+        f"from noisewise import {names}\n\n"
         f"release = read_release({FOLDER!r})\n"
         f"pooled = analyze(release.datasets(), {called}({given}))\n"
         "print(pooled.summary())\n"

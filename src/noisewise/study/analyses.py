@@ -9,6 +9,7 @@ from noisewise.analysis.choice_models import multinomial_logit, ordered_logit
 from noisewise.analysis.estimates import Estimator
 from noisewise.analysis.families import NAMES as FAMILIES
 from noisewise.analysis.glm import glm
+from noisewise.analysis.remedies import DropHugeVariances, RidgeBootstrap
 from noisewise.errors import AnalysisError, StudyError, did_you_mean
 from noisewise.rehearsal import Uniform
 from noisewise.schema import Schema
@@ -16,18 +17,23 @@ from noisewise.schema import Schema
 CHOICE_MODELS = {"multinomial-logit": multinomial_logit, "ordered-logit": ordered_logit}
 """Models that are not generalised linear ones, by the names that files and commands use."""
 
+REMEDIES = {"drop-huge-variances": DropHugeVariances, "ridge-bootstrap": RidgeBootstrap}
+"""What to do about empty cells in a generalised linear model, by the names that files use."""
+
 INVENTED_ROWS = 2_000
 """Rows of the table that analyses are tried on: every level of an ordinary column occurs among them."""
 
 
 def estimator_of(analysis: Mapping[str, str]) -> Estimator:
-    """The estimator of an analysis, a mapping with `model` and `formula`."""
-    model, formula = analysis["model"], analysis["formula"]
+    """The estimator of an analysis, a mapping with `model`, `formula` and perhaps `remedy`."""
+    model, formula, remedy = analysis["model"], analysis["formula"], analysis.get("remedy", "")
+    if remedy and (remedy not in REMEDIES or model in CHOICE_MODELS):
+        raise AnalysisError(f"The remedy {remedy!r} is not one for {model!r}. {did_you_mean(remedy, REMEDIES)}")
     if model in CHOICE_MODELS:
         return CHOICE_MODELS[model](formula)
     if model.lower() not in FAMILIES:
         raise AnalysisError(f"The model {model!r} is not known. {did_you_mean(model, [*FAMILIES, *CHOICE_MODELS])}")
-    return glm(formula, family=model)
+    return glm(formula, family=model, remedy=REMEDIES[remedy]() if remedy else None)
 
 
 def refuse_unworkable(schema: Schema, analyses: Sequence[Mapping[str, str]]) -> None:

@@ -41,7 +41,7 @@ def plan_study(
             "Give --rows, or rows in [data]."
         )
     schema, population = study.load_schema(), None
-    intended = [{"model": analysis.model, "formula": analysis.formula} for analysis in study.analysis]
+    intended = [analysis.written for analysis in study.analysis]
     refuse_unworkable(schema, intended)
     if like is not None:
         schema, population = population_like(like, schema)

@@ -187,6 +187,13 @@ class AnalysisSection(Section):
     """A family of generalised linear models (binomial, gaussian, poisson, …), ordered-logit or multinomial-logit."""
     formula: str
     """The formula, such as "income ~ age + race"."""
+    remedy: Literal["", "drop-huge-variances", "ridge-bootstrap"] = ""
+    """What to do where a level is empty in some datasets, so that a coefficient has no finite estimate there."""
+
+    @property
+    def written(self) -> dict[str, str]:
+        """The analysis as a release names it."""
+        return {key: value for key, value in self.model_dump().items() if value}
 
 
 Settings = TypeVar("Settings", PosteriorSection, SynthesisSection)

@@ -119,7 +119,7 @@ def measure_study(
     select = study.selection()
     if select is not None:
         select.choices(schema, workload.marginals)  # what cannot be kept is told here
-    intended = tuple({"model": analysis.model, "formula": analysis.formula} for analysis in study.analysis)
+    intended = tuple(analysis.written for analysis in study.analysis)
     refuse_unworkable(schema, intended)
     progress("counting and adding noise", 0, 0)
     noisy_counts = measuring(study, ledger or study.ledger())
