@@ -43,3 +43,6 @@ class RidgeBootstrap:
 
 
 Remedy = DropHugeVariances | RidgeBootstrap
+
+REMEDIES: dict[str, type[Remedy]] = {"drop-huge-variances": DropHugeVariances, "ridge-bootstrap": RidgeBootstrap}
+"""The remedies by the names that study files and releases use."""

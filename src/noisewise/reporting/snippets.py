@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from noisewise.analysis.formulas import parse
+from noisewise.analysis.remedies import REMEDIES
 from noisewise.exports.formats import Stata
 from noisewise.schema import Categorical, Schema
 
@@ -13,8 +14,6 @@ FOLDER, EXPORTED = "release", "exported"
 FAMILIES = {"binomial": ("binomial", "logit"), "gaussian": ("gaussian", "regress"), "poisson": ("poisson", "poisson")}
 """Models that R and Stata have under a name of their own."""
 CHOICE_MODELS = {"multinomial-logit": "multinomial_logit", "ordered-logit": "ordered_logit"}
-REMEDIES = {"": "", "drop-huge-variances": "DropHugeVariances", "ridge-bootstrap": "RidgeBootstrap"}
-"""Remedies for empty cells; R and Stata have none of that name."""
 _PLAIN = re.compile(r"[\w\s+:*~()`.-]+")
 
 
@@ -35,9 +34,10 @@ def snippets(
     model, formula = first["model"].lower(), first["formula"]
     plain = model in FAMILIES and not first.get("remedy") and _PLAIN.fullmatch(formula) is not None
     elsewhere = plain and _terms(formula, schema) is not None
+    remedy = first.get("remedy")  # R and Stata have none of that name
     return {
         "about": formula,
-        "python": _python(formula, model, REMEDIES[first.get("remedy", "")]),
+        "python": _python(formula, model, REMEDIES[remedy].__name__ if remedy else ""),
         "r": _r(schema, formula, model, sizes) if elsewhere else None,
         "stata": _stata(schema, formula, model, sizes) if elsewhere else None,
     }
