@@ -28,7 +28,7 @@ class Hmc:
     up where much has to be drawn.
     """
 
-    chains: int = 8
+    chains: int = 4
     """Number of chains."""
     max_draws: int = 4_000
     """Most draws of each chain; a posterior whose verdict does not hold by then says so."""
