@@ -32,7 +32,7 @@ class Hmc:
     """Number of chains."""
     max_draws: int = 4_000
     """Most draws of each chain; a posterior whose verdict does not hold by then says so."""
-    target_acceptance: float = 0.8
+    target_acceptance: float = 0.7
     """Acceptance rate that the step size is set to."""
 
     def __post_init__(self) -> None:
