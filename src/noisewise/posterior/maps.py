@@ -7,6 +7,7 @@ that ends in a cliff. It only has to be close: what it leaves is the sampler's, 
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float
@@ -38,17 +39,24 @@ class Maps:
 
     def __call__(self, u: Points) -> tuple[Points, Points, Points]:
         """The log odds, their first and their second derivative."""
+        unit = (KNOTS - 1) / (2 * REACH)
         inside = np.clip(u, -REACH, REACH)
-        place = (inside + REACH) * ((KNOTS - 1) / (2 * REACH))
+        place = (inside + REACH) * unit
         piece = np.minimum(place.astype(np.intp), KNOTS - 2)
         t = place - piece
-        c = np.moveaxis(self.coefficients[np.arange(len(u))[:, None], piece], -1, 0)
-        value = c[0] + t * (c[1] + t * (c[2] + t * (c[3] + t * (c[4] + t * c[5]))))
-        slope = c[1] + t * (2 * c[2] + t * (3 * c[3] + t * (4 * c[4] + t * 5 * c[5])))
-        bend = 2 * c[2] + t * (6 * c[3] + t * (12 * c[4] + t * 20 * c[5]))
-        unit = (KNOTS - 1) / (2 * REACH)
-        return value + slope * (u - inside) * unit, slope * unit, np.where(u == inside, bend, 0.0) * unit**2
+        piece += np.arange(len(u))[:, None] * (KNOTS - 1)
+        c = self._flat.take(piece.reshape(-1), axis=0).T.reshape(6, *u.shape)
+        value, slope, bend = c[5].copy(), np.zeros(u.shape), np.zeros(u.shape)
+        for power in (4, 3, 2, 1, 0):  # Horner's scheme for the value and both derivatives; `bend` is half of its own
+            bend = bend * t + slope
+            slope = slope * t + value
+            value = value * t + c[power]
+        slope *= unit
+        return value + slope * (u - inside), slope, np.where(u == inside, 2 * unit**2 * bend, 0.0)
 
+    @cached_property
+    def _flat(self) -> Float[np.ndarray, "all 6"]:
+        return np.ascontiguousarray(self.coefficients.reshape(-1, 6))
 
     def inverse(self, odds: Points) -> Points:
         """The u that a map takes to given log odds."""
