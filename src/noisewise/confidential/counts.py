@@ -5,7 +5,6 @@ be counted has a code below zero, which its groups show: counting and checking a
 come back from the engine, never a row.
 """
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, NoReturn
@@ -13,8 +12,10 @@ from typing import Any, NoReturn
 import numpy as np
 
 from noisewise.confidential.boundary import private_files
-from noisewise.confidential.codes import FORBIDDEN, OUTSIDE, level_codes
-from noisewise.confidential.grouping import Groups, grouped
+from noisewise.confidential.codes import level_codes
+from noisewise.confidential.grouping import grouped
+from noisewise.confidential.joining import Groups
+from noisewise.confidential.readings import FORBIDDEN, OUTSIDE
 from noisewise.confidential.refusals import Fault, fault_number, faults_of
 from noisewise.confidential.source import Source
 from noisewise.confidential.sources import opened
@@ -64,8 +65,8 @@ def count(
     with private_files(), opened(data) as source:
         coded = withheld(lambda: _coded(source, schema, names, faults, unit, max_rows_per_unit), source.failure)
         asked = [("fault",), *sets] if faults else sets
-        cells = [len(faults) + 1] * bool(faults) + [math.prod(schema.shape(marginal)) for marginal in wanted]
-        groups = withheld(lambda: grouped(source, coded, asked, cells, progress), source.failure)
+        sizes = {f"v{i}": schema.column(name).size for i, name in enumerate(names)} | {"fault": len(faults) + 1}
+        groups = withheld(lambda: grouped(source, coded, asked, sizes, progress), source.failure)
     marginal_groups = dict(zip(wanted, groups[-len(wanted) :], strict=True))
     return withheld(lambda: _checked(schema, marginal_groups, groups, faults), "engine-failed")
 
