@@ -56,7 +56,18 @@ def summed(groups: Groups, columns: GroupingSet, wanted: GroupingSet) -> Groups:
     codes = groups.codes[:, [columns.index(name) for name in wanted]]
     if len(wanted) == len(columns):
         return Groups(codes=codes, totals=groups.totals)
+    return _one_of_each(codes, groups.totals)
+
+
+def added(parts: Sequence[Groups]) -> Groups:
+    """The groups of one grouping set over all parts of a table."""
+    if len(parts) == 1:
+        return parts[0]
+    return _one_of_each(np.concatenate([part.codes for part in parts]), np.concatenate([part.totals for part in parts]))
+
+
+def _one_of_each(codes: np.ndarray, totals: np.ndarray) -> Groups:
     different, place = np.unique(codes, axis=0, return_inverse=True)
-    totals = np.zeros(len(different), np.int64)
-    np.add.at(totals, place.reshape(-1), groups.totals)
-    return Groups(codes=different, totals=totals)
+    summed_totals = np.zeros(len(different), np.int64)
+    np.add.at(summed_totals, place.reshape(-1), totals)
+    return Groups(codes=different, totals=summed_totals)
