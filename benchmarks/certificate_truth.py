@@ -1,9 +1,9 @@
-"""How often intervals cover in a known population, the public Adult table: what a certificate's verdicts must agree with.
+"""How often intervals cover in a known population, public Adult: what a certificate's verdicts are held against.
 
-Run: python -m benchmarks.certificate_truth [--repeats 100]. Each repeat draws 48,842 rows of the table with replacement,
-counts the ten pairs of examples/adult with the noise of ε = 1, fits with the quick method, draws 100 datasets, analyses
-and pools; the truth is what the table itself gives. Unlike a certificate's populations this one need not obey the model.
-What is done is kept in benchmarks/results-local, and a run that was stopped goes on there.
+Run: python -m benchmarks.certificate_truth [--repeats 100]. Each repeat draws 48,842 rows of the table with
+replacement, counts the ten pairs of examples/adult with the noise of ε = 1, fits with the quick method, draws 100
+datasets, analyses and pools; the truth is what the table itself gives. Unlike a certificate's populations this one need
+not obey the model. What is done is kept in benchmarks/results-local, and a run that was stopped goes on there.
 """
 
 import json
@@ -36,7 +36,7 @@ ANALYSES = {
 
 
 def truths(codes: np.ndarray, schema: Schema) -> dict[str, Truth]:
-    """The analyses on the table itself, twenty times over so that drawing ages within their bins adds next to nothing."""
+    """The analyses on the table itself, twenty times over: drawing ages within their bins then adds next to nothing."""
     table = schema.decode(np.tile(codes, (COPIES, 1)), np.random.default_rng(0))
     found = {}
     for title, estimator in ANALYSES.items():
