@@ -30,7 +30,7 @@ RECORDS = REPOSITORY / "benchmarks" / "results-local" / "certificate-truth.jsonl
 REPEATS, COPIES, DATASETS, SEED = 10, 20, 100, 1
 RACE = "income ~ age + race + gender"
 ANALYSES = {
-    "income ~ age + gender": glm("income ~ age + gender", family="binomial"),
+    **{f: glm(f, family="binomial") for f in ("income ~ age", "income ~ gender", "income ~ age + gender")},
     RACE: glm(RACE, family="binomial", remedy=RidgeBootstrap()),
 }
 
