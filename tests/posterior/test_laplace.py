@@ -1,4 +1,4 @@
-"""The quick method: the closest normal distribution, the weights that make it exact, and a verdict that knows when not."""
+"""The quick method: the closest normal, the weights that make it exact, and a verdict that knows when they do not."""
 
 from dataclasses import replace
 
@@ -116,7 +116,7 @@ def test_the_effective_number_is_what_repeated_weighting_shows():
 
 @pytest.mark.parametrize("case", ["toy", "triangle"])
 def test_weighted_draws_have_the_moments_of_the_papers_density(case):
-    """A long importance sample of the dense density, from a wide proposal, is the truth; unweighted draws are not it."""
+    """A long importance sample of the dense density, from a wide proposal, is the truth."""
     given, _ = drawn_problem(*CASES[case])
     draws, verdict = laplace(given)
     with jax.enable_x64(True):

@@ -38,8 +38,8 @@ def fit(
     """Fit the maximum-entropy model to noisy counts, with the noise in the likelihood.
 
     Without a method the quickest is used whose verdict is good: `Laplace` where there are not many parameters, then
-    `Hmc`, then `Nuts`; `posterior.record` says which and why. The same noisy counts, settings and seed give the same posterior. Look at `posterior.verdict` before using
-    it: a posterior that could not be computed well says so.
+    `Hmc`, then `Nuts`; `posterior.record` says which and why. The same noisy counts, settings and seed give the same
+    posterior. Look at `posterior.verdict` before using it: a posterior that could not be computed well says so.
     """
     prior = prior or NormalPrior()
     problem = Problem.of(noisy_counts, prior, cells)

@@ -34,7 +34,7 @@ NOTHING = 600.0
 """Proposals whose log weight is this much below the largest have none; the logarithm stays finite."""
 MAX_DIMENSIONS = 1_000
 LIGHTEST_TAIL = 8
-"""Least degrees of freedom of the proposals; as many as dimensions otherwise, which costs about a third of the draws."""
+"""Least degrees of freedom of the proposals; as many as dimensions otherwise, at a third of the draws."""
 
 
 @dataclass(frozen=True, kw_only=True)
