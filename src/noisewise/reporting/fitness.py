@@ -14,8 +14,8 @@ _MOST_NUMBERS = 20_000_000
 MEANINGS = {
     "pareto_k": "Pareto k̂: how far the posterior is from the approximation; below 0.7 is good",
     "effective_share": "Share of the draws that would be left after weighting them to the posterior",
-    "gain_left": "Gain in log density that another step to the mode still promises",
-    "smallest_curvature": "Smallest curvature at the mode; positive where there is a normal approximation",
+    "proposals": "Draws of the approximation that were weighted",
+    "distinct": "How many of them are among the draws",
     "rhat": "Largest R-hat over the expected counts; at most 1.01 is good",
     "max_rhat": "Largest R-hat over the expected counts; at most 1.01 is good",
     "ess": "Smallest effective number of draws over the expected counts",
