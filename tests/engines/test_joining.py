@@ -11,8 +11,6 @@ from noisewise.confidential.joining import MOST_CELLS, Groups, added, joined, su
 NAMES = [f"v{i}" for i in range(8)]
 SOME = st.lists(st.sampled_from(NAMES), min_size=1, max_size=3, unique=True).map(tuple)
 SETS = st.lists(SOME, min_size=1, max_size=9)
-    st.lists(st.sampled_from(NAMES), min_size=1, max_size=3, unique=True).map(tuple), min_size=1, max_size=9
-)
 SIZES = st.fixed_dictionaries({name: st.integers(1, 60) for name in NAMES})
 
 
