@@ -38,20 +38,43 @@ def ess_tail(draws: Draws) -> Quantities:
 
 def pareto_k(log_weights: Float[np.ndarray, " draws"]) -> float:
     """Shape of the upper tail of importance weights; below 0.7 the weighted sample can be trusted."""
+    return _tail(log_weights)[0]
+
+
+def pareto_smoothed(log_weights: Float[np.ndarray, " draws"]) -> Float[np.ndarray, " draws"]:
+    """The weights with the largest replaced by the expected order statistics of the tail fitted to them.
+
+    None becomes larger than the largest was. Relative to it; unchanged where no tail can be fitted.
+    """
+    top = log_weights.max()
+    shape, scale, count = _tail(log_weights)
+    if not (math.isfinite(shape) and count):
+        return np.asarray(log_weights - top)
+    order = np.argsort(log_weights, kind="stable")
+    found = log_weights - top
+    threshold = np.exp(found[order[-count - 1]])
+    levels = -np.log1p(-(np.arange(count) + 0.5) / count)
+    quantiles = scale * (np.expm1(shape * levels) / shape if abs(shape) > 1e-12 else levels)
+    found[order[-count:]] = np.minimum(np.log(threshold + quantiles), 0.0)
+    return np.asarray(found)
+
+
+def _tail(log_weights: Float[np.ndarray, " draws"]) -> tuple[float, float, int]:
+    """Shape and scale of a generalised Pareto distribution fitted to the largest weights, and how many those are."""
     size = len(log_weights)
     tail = math.floor(min(0.2 * size, 3 * math.sqrt(size)))
     if tail < 5 or not np.isfinite(log_weights).all():
-        return math.inf
+        return math.inf, math.inf, 0
     ordered = np.sort(np.exp(log_weights - log_weights.max()))
     threshold = ordered[-tail - 1]
     excess = ordered[-tail:] - threshold
     if excess[-1] <= np.finfo(float).tiny or excess[0] < 0:
-        return math.inf if excess[-1] > 0 else -math.inf
-    return _generalised_pareto_shape(np.maximum(excess, np.finfo(float).tiny))
+        return (math.inf if excess[-1] > 0 else -math.inf), 0.0, 0
+    return *_generalised_pareto(np.maximum(excess, np.finfo(float).tiny)), tail
 
 
-def _generalised_pareto_shape(excess: Float[np.ndarray, " tail"]) -> float:
-    """Zhang & Stephens' estimate of the shape, shrunk towards 1/2 by ten pseudo-observations."""
+def _generalised_pareto(excess: Float[np.ndarray, " tail"]) -> tuple[float, float]:
+    """Zhang & Stephens' estimates of shape and scale, the shape shrunk towards 1/2 by ten pseudo-observations."""
     size = len(excess)
     grid = 30 + int(math.sqrt(size))
     quartile = excess[int(size / 4 + 0.5) - 1]
@@ -62,7 +85,7 @@ def _generalised_pareto_shape(excess: Float[np.ndarray, " tail"]) -> float:
     weights = np.where(weights >= 10 * np.finfo(float).eps, weights, 0)
     best = float((inverse_scale * weights).sum() / weights.sum())
     estimate = float(np.log1p(-best * excess).mean())
-    return (size * estimate + 10 * 0.5) / (size + 10)
+    return (size * estimate + 10 * 0.5) / (size + 10), -estimate / best
 
 
 def _split(draws: Draws) -> Float[np.ndarray, "halves half quantities"]:
