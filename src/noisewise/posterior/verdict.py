@@ -50,9 +50,7 @@ def _judged(counts: Counts) -> Convergence:
     worst, suspects = float(each.max()), tuple(np.argsort(-each)[:SUSPECTS].tolist())
     if worst > 1.5 * RHAT_LIMIT:  # far from done: no need to look further
         return Convergence(rhat=worst, suspects=suspects)
-    return Convergence(
-        rhat=worst, ess=float(min(ess_bulk(counts).min(), ess_tail(counts).min())), suspects=suspects
-    )
+    return Convergence(rhat=worst, ess=float(min(ess_bulk(counts).min(), ess_tail(counts).min())), suspects=suspects)
 
 
 def too_many(divergences: int, draws: int) -> bool:
