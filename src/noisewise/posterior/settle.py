@@ -1,8 +1,8 @@
 """What samplers need before they sample: maps, a metric, a step size, and places to begin.
 
-The maps are made twice: around a quick point estimate, and around what a short pilot run expects. The metric is the average curvature over points of a short pilot run. At the mode alone it is indefinite and bad:
-cells lost in the noise leave plateaus. For many dimensions it is diagonal, from the spread of the draws and of
-their gradients.
+The maps are made twice: around a quick point estimate, and around what a short pilot run expects. The metric is the
+average curvature over points of that run. At the mode alone it is indefinite and bad: cells lost in the noise leave
+plateaus. For many dimensions it is diagonal, from the spread of the draws and of their gradients.
 """
 
 import math
