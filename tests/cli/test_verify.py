@@ -219,6 +219,9 @@ def test_a_signed_release_is_not_changed_by_mistake(release, keys, tmp_path):
     elsewhere = run("report", release.folder, "--output", tmp_path / "page.html")
     assert elsewhere.exit_code == 0, elsewhere.output
     assert "<!doctype html>" in (tmp_path / "page.html").read_text("utf-8")
+    inside = run("report", release.folder, "--output", release.folder / "report.html")
+    assert inside.exit_code == 7
+    assert "inside the release" in inside.stderr
     assert run("verify", release.folder, "--allowed-signers", keys / "allowed").exit_code == 0
 
 

@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +23,7 @@ from noisewise.exports.formats import FORMATS
 from noisewise.noisy_counts import Measurement, NoisyCounts, observed_counts
 from noisewise.posterior.expected import expected_counts
 from noisewise.reporting.content import as_json, report_content
+from noisewise.reporting.fitness import what_was_done
 from noisewise.reporting.headline import power, promise
 from noisewise.reporting.html import number, render, to_error
 from noisewise.reporting.measurements import measured_pairs, pair_content
@@ -89,6 +91,21 @@ def test_expected_counts_are_the_posteriors_own():
     np.testing.assert_allclose(found["ward",].mean, ward_smoker.sum(2).mean(0))
     np.testing.assert_allclose(found["grade", "age"].low, np.quantile(age_grade, 0.025, axis=0).T)
     np.testing.assert_allclose(found["grade", "age"].high, np.quantile(age_grade, 0.975, axis=0).T)
+
+
+def test_what_was_done_about_doubts_is_told():
+    made = posterior_by_hand(small_counts())
+
+    def done(trusted=True, **record):
+        verdict = made.verdict.model_copy(update={"trusted": trusted})
+        return " ".join(what_was_done(replace(made, verdict=verdict, record=made.record.model_copy(update=record))))
+
+    quick = "Hmc, the quick method, was tried first"
+    assert done(method="Laplace", choice="") == "Laplace was asked for, and nothing else was tried."
+    assert done(method="Hmc", choice=f"{quick}.") == f"{quick}. It passed, and nothing else was tried."
+    assert done(method="Nuts", choice=f"{quick}: it stuck.") == f"{quick}: it stuck. Then Nuts was run."
+    assert "were added once" in done(method="Nuts", choice=f"{quick}: it stuck.", extended=1)
+    assert "not fit for use" in done(trusted=False)
 
 
 def test_noisy_counts_of_a_column_weigh_every_marginal_by_its_precision():

@@ -58,7 +58,11 @@ def posterior_content(posterior: Posterior) -> dict[str, Any]:
 def what_was_done(posterior: Posterior) -> list[str]:
     """How the method was chosen, and what was done about doubts on the way."""
     record = posterior.record
-    done = [record.choice] if record.choice else [f"{record.method} was asked for, and nothing else was tried."]
+    done = [record.choice or f"{record.method} was asked for, and nothing else was tried."]
+    if record.choice and not record.choice.startswith(record.method):
+        done.append(f"Then {record.method} was run.")
+    elif record.choice and posterior.verdict.trusted:
+        done.append("It passed, and nothing else was tried.")
     if record.extended:
         times = "once" if record.extended == 1 else f"{record.extended} times"
         done.append(f"Further chains of the same method were added {times}, and all draws judged together.")

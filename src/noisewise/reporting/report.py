@@ -7,6 +7,7 @@ from noisewise.analysis.pooled import Pooled
 from noisewise.artifacts import Release
 from noisewise.artifacts.files import write
 from noisewise.artifacts.timing import read_timing
+from noisewise.errors import ReleaseError
 from noisewise.reporting.content import as_json, report_content
 from noisewise.reporting.html import render
 
@@ -33,6 +34,8 @@ def report_elsewhere(
 
     This page may say how long the fit took, where that is known here. Returns the page's path.
     """
+    if page.resolve().is_relative_to(release.folder.resolve()):
+        raise ReleaseError(f"{page} is inside the release, which would change it. Give a place outside.")
     content = report_content(release, results, failed or {})
     if content["posterior"] is not None:
         timing = read_timing(release.folder, release.posterior().hash)
