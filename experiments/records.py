@@ -31,7 +31,7 @@ class Run:
     code: str
     """The commit of the code that ran."""
     seconds: dict[str, float]
-    """Time of making the datasets and of analysing them."""
+    """Time of making the datasets, what the processor worked for it, and time of analysing them."""
     numbers: dict[str, float] = field(default_factory=dict)
     """What the method says about itself, such as R-hat."""
     distances: dict[str, float] = field(default_factory=dict)

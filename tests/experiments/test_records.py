@@ -30,7 +30,7 @@ def _run(repeat: int, estimate: float | None = 1.0, method: str = "a") -> Run:
         epsilon=1.0,
         repeat=repeat,
         code="abc",
-        seconds={"datasets": 1.0, "analysis": 0.1},
+        seconds={"datasets": 1.0, "processor": 0.9, "analysis": 0.1},
         readings=readings,
     )
 
