@@ -175,6 +175,7 @@ def methods() -> tuple[Method, ...]:
         Napsu(),
         Napsu(name="NAPSU-MQ, canonical cells", cells="canonical"),
         Napsu(name="NAPSU-MQ, Laplace", method=Laplace()),
+        Napsu(name="without noise awareness", method=Laplace(), noise_aware=False),
         Pgm(),
         Pgm(name="PGM, rounding", rounding=True),
         Pgm(name="PGM-repeat-5", repeats=5),

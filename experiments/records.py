@@ -60,12 +60,17 @@ class Records:
     def add(self, run: Run) -> None:
         """Append one finished run."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        if self.path.exists():
-            whole = "".join(self._whole_lines())
-            if len(whole.encode()) < self.path.stat().st_size:
-                self.path.write_text(whole, "utf-8")
+        if self._last_byte() not in (b"", b"\n"):
+            self.path.write_text("".join(self._whole_lines()), "utf-8")
         with self.path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(asdict(run), separators=(",", ":")) + "\n")
+
+    def _last_byte(self) -> bytes:
+        if not self.path.exists() or self.path.stat().st_size == 0:
+            return b""
+        with self.path.open("rb") as file:
+            file.seek(-1, os.SEEK_END)
+            return file.read(1)
 
     def _whole_lines(self) -> list[str]:
         lines = self.path.read_text("utf-8").splitlines(keepends=True)
