@@ -26,20 +26,22 @@ from noisewise.schema import Categorical, Numeric, Rule, Schema
 from noisewise.workload import Workload
 
 ROWS = 7_634
-AGES = (0.0, 5.0, 15.0, 25.0, 45.0, 65.0, 100.0)
+AGES = (0.0, 5.0, 15.0, 35.0, 55.0, 100.0)
 EDUCATION = {
     "before diploma": ("N", "1", "2", "3", "4"),
     "diploma": ("5", "6", "7", "8"),
     "degree": ("9", "10", "11", "12"),
 }
 """The dictionary's codes, in three groups; N is for people under 3."""
+HOME = {"not own": ("2", "0"), "own": ("1",)}
+"""Those who rent, with those in group quarters, and those who live in a home of their own family's."""
 DECILES = (-0.5, 1.5, 3.5, 5.5, 7.5, 9.5)
 """Income deciles in twos."""
 MARGINALS = (
-    ("AGEP", "EDU", "PINCP_DECILE"),
+    ("AGEP", "SEX", "PINCP_DECILE"),
+    ("AGEP", "SEX", "OWN_RENT"),
     ("AGEP", "SEX", "DPHY"),
-    ("AGEP", "MSP"),
-    ("MSP", "OWN_RENT"),
+    ("AGEP", "EDU"),
 )
 RULES = (
     {"AGEP": ("[0, 5)", "[5, 15)"), "PINCP_DECILE": {"not": "N"}},
@@ -47,13 +49,12 @@ RULES = (
     {"AGEP": ("[0, 5)", "[5, 15)"), "EDU": {"not": "before diploma"}},
     {"AGEP": "[0, 5)", "DPHY": {"not": "(missing)"}},
     {"AGEP": {"not": "[0, 5)"}, "DPHY": "(missing)"},
-    {"AGEP": ("[0, 5)", "[5, 15)"), "MSP": {"not": "N"}},
-    {"AGEP": {"not": ("[0, 5)", "[5, 15)")}, "MSP": "N"},
 )
-"""What cannot occur: income and marriage are asked about from 15 on, walking from 5 on; no child has a diploma."""
+"""What cannot occur: income is asked about from 15 on, walking from 5 on; no child has a diploma."""
 ANALYSES = (
-    Analysis(name="linear", formula="PINCP_DECILE ~ AGEP + EDU", family="gaussian"),
-    Analysis(name="logistic", formula="DPHY ~ AGEP + SEX", family="binomial"),
+    Analysis(name="linear", formula="PINCP_DECILE ~ AGEP + SEX", family="gaussian"),
+    Analysis(name="logistic", formula="OWN_RENT ~ AGEP + SEX", family="binomial"),
+    Analysis(name="rare outcome", formula="DPHY ~ AGEP + SEX", family="binomial"),
 )
 
 
@@ -67,8 +68,7 @@ def schema() -> Schema:
             Categorical(name="EDU", levels=tuple(EDUCATION), fold=EDUCATION),
             Numeric(name="PINCP_DECILE", edges=DECILES, codes=("N",)),
             Categorical(name="DPHY", levels=("2", "1"), missing="category", missing_values=("N",)),
-            Categorical(name="MSP", levels=("1", "2", "3", "4", "5", "6", "N")),
-            Categorical(name="OWN_RENT", levels=("1", "2", "0")),
+            Categorical(name="OWN_RENT", levels=tuple(HOME), fold=HOME),
         ),
         rule=tuple(Rule(impossible=levels) for levels in RULES),
     )
@@ -87,8 +87,7 @@ def population() -> Confidential:
         "EDU": positions(frame["EDU"].map(group), tuple(EDUCATION)),
         "PINCP_DECILE": positions(frame["PINCP_DECILE"], (*map(str, range(10)), "N")) // 2,
         "DPHY": positions(frame["DPHY"], ("2", "1", "N")),
-        "MSP": positions(frame["MSP"], ("1", "2", "3", "4", "5", "6", "N")),
-        "OWN_RENT": positions(frame["OWN_RENT"], ("1", "2", "0")),
+        "OWN_RENT": positions((frame["OWN_RENT"] == "1").map({False: "not own", True: "own"}), tuple(HOME)),
     }
     return Confidential(schema=schema(), codes=np.stack([columns[n] for n in schema().names], axis=1).astype(np.int64))
 
