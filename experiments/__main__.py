@@ -73,6 +73,18 @@ def tables(
 
 
 @app.command()
+def page(
+    folder: Annotated[Path, typer.Option(help="Where the tables and README.md are.")] = DOCUMENTS,
+) -> None:
+    """Put the tables into the page that explains them."""
+    from experiments.page import filled
+
+    path = folder / "README.md"
+    path.write_text(filled(path.read_text("utf-8"), folder), "utf-8")
+    typer.echo(path)
+
+
+@app.command()
 def fetch(
     names: Annotated[list[str], typer.Argument(help="adult, census or sdnist.")],
     folder: Annotated[Path, typer.Option(help="Where the data go.")] = REPOSITORY / "data",
