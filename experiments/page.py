@@ -2,6 +2,7 @@
 
 import csv
 import re
+import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +27,8 @@ class Grid:
     """Which rows of the table are meant."""
     banded: bool = False
     """Whether the bands are shown."""
+    median: bool = False
+    """Whether the median over the terms is shown instead of the mean."""
 
 
 PEERS = ("PGM", "PGM, rounding", "PEP", "RAP", "AIM")
@@ -45,6 +48,9 @@ GRIDS = {
     "adult-plain": Grid("adult", "coverage", EVERY, (("analysis", "plain"), ALL)),
     "adult-bands": Grid("adult", "coverage", NAPSU, (("analysis", "plain"), ALL), banded=True),
     "adult-widths": Grid("adult", "width_to_real", (*POOLED, "PGM", "PEP", "RAP"), (("analysis", "regularised"), ALL)),
+    "adult-medians": Grid(
+        "adult", "width_to_real", (*POOLED, "PGM", "PEP", "RAP"), (("analysis", "regularised"), ALL), median=True
+    ),
     "adult-m": Grid(
         "adult",
         "width_to_real",
@@ -80,6 +86,9 @@ def grid(spec: Grid, folder: Path) -> str:
     """One table of methods by budgets."""
     ours = _rows(folder / spec.experiment / "coverage.csv", spec.where)
     published = _rows(folder / spec.experiment / "published.csv", [w for w in spec.where if w != ALL])
+    if spec.median:
+        terms = _rows(folder / spec.experiment / "coverage.csv", [w for w in spec.where if w != ALL])
+        ours = [row | {spec.column: _median(row, terms, spec.column)} for row in ours]
     budgets = list(dict.fromkeys(sorted((row["epsilon"] for row in ours), key=float)))
     lines = []
     for method in spec.methods:
@@ -93,6 +102,13 @@ def grid(spec: Grid, folder: Path) -> str:
         ]
         lines.append([method, *cells, _span([int(row["repeats"]) for row in mine.values()])])
     return markdown(["", *(f"ε = {budget}" for budget in budgets), "repeats"], lines)
+
+
+def _median(joint: dict[str, str], rows: Rows, column: str) -> str:
+    """The median of a column over the terms that a row stands for."""
+    same = [row for row in rows if (row["method"], row["epsilon"]) == (joint["method"], joint["epsilon"])]
+    values = [float(row[column]) for row in same if row["term"] != ALL[1] and row[column]]
+    return str(statistics.median(values)) if values else ""
 
 
 def _cell(row: dict[str, str] | None, published: str, spec: Grid) -> str:
@@ -200,6 +216,8 @@ def markdown(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
 def number(text: str | float, digits: int = 2) -> str:
     """A number as the page shows it: .95, 1.35, 12.1."""
     value = float(text)
+    if abs(value) >= 9_999.5:
+        return "over 9,999"
     if digits == 2 and abs(value) >= 9.95:
         return f"{value:.1f}" if abs(value) < 99.5 else f"{value:.0f}"
     return f"{value:.{digits}f}".removeprefix("0") if 0 <= value < 1 else f"{value:.{digits}f}"

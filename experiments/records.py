@@ -110,13 +110,16 @@ def write_table(path: Path, rows: Sequence[dict[str, object]]) -> None:
         writer.writerows(rows)
 
 
-def write_provenance(path: Path, runs: Iterable[Run]) -> None:
-    """What made the tables and pictures of an experiment: code, seed, versions, machine."""
+def write_provenance(path: Path, runs: Iterable[Run], kept: Sequence[tuple[str, str]] = ()) -> None:
+    """What made the tables and pictures of an experiment: code, seed, versions, machine.
+
+    Of (method, ε) in `kept` the rows come from earlier runs; the notes on them go on under "before".
+    """
     from experiments.experiment import SEED
 
     runs = list(runs)
     packages = ("noisewise", "jax", "blackjax", "numpy", "opendp", "mbi", "optax")
-    content = {
+    content: dict[str, object] = {
         "command": f"python -m experiments {' '.join(sys.argv[1:])}",
         "seed": SEED,
         "runs": len(runs),
@@ -125,5 +128,11 @@ def write_provenance(path: Path, runs: Iterable[Run]) -> None:
         "versions": {name: version(name) for name in packages},
         "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
     }
+    if kept and path.exists():
+        earlier = json.loads(path.read_text("utf-8"))
+        history = earlier.pop("before", [])
+        earlier.pop("kept", None)
+        content["kept"] = [f"{method}, ε = {epsilon}" for method, epsilon in kept]
+        content["before"] = history if earlier["code"] == content["code"] else [*history, earlier]
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(content, indent=1) + "\n", "utf-8")
+    path.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", "utf-8")
