@@ -224,22 +224,23 @@ def test_analyses_that_are_not_named_are_not_run(tmp_path):
     assert analyze_release(Release(tmp_path), ()) == {}
 
 
-def test_adult_runs_from_its_study_file_and_doubts_laplace(data_folder, tmp_path, monkeypatch):
+def test_adult_runs_from_its_study_file_and_a_doubt_travels_with_it(data_folder, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("noisewise.privacy.measure.OpenDPNoise", lambda: SeededNoise(1))
     study = Study.load(REPOSITORY / "examples" / "adult" / "adult.toml").reading(
         str(data_folder / "adult" / "adult.csv")
     )
-    study = study.model_copy(update={"posterior": PosteriorSection(method="laplace")})
+    section = PosteriorSection(method="laplace", settings={"proposals": 4_000})  # too few for 400 effective draws
+    study = study.model_copy(update={"posterior": section})
 
     outcome = run_study(study, Release("release"), allow_untrusted=True)
 
     (pooled,) = outcome.results.values()
     assert not outcome.posterior.verdict.trusted
-    assert "Pareto" in " ".join(outcome.posterior.verdict.reasons)
+    (reason,) = outcome.posterior.verdict.reasons
     assert len(pooled.params) == 7
     assert pooled.params["gender[T.Male]"] == pytest.approx(1.2, abs=0.5)
-    assert any("Pareto" in note for note in pooled.notes)
+    assert any(reason in note for note in pooled.notes)
     assert outcome.posterior.noisy_counts.rows == 48_842
 
 

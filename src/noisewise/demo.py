@@ -15,12 +15,12 @@ from noisewise.analysis.analyze import analyze
 from noisewise.analysis.glm import glm
 from noisewise.analysis.pooled import Pooled
 from noisewise.artifacts import Release
-from noisewise.posterior.fit import fit
 from noisewise.privacy.budget import Budget
 from noisewise.privacy.measure import measure
 from noisewise.progress import Progress, silent
 from noisewise.reporting.report import report
 from noisewise.schema import Numeric, Schema
+from noisewise.study import PosteriorSection, fit_release
 from noisewise.synthesis import synthesize
 from noisewise.workload import Workload
 
@@ -85,8 +85,7 @@ def run_demo(
     progress("measuring under differential privacy", 0, 0)
     noisy_counts = measure(demo_table(seed), schema, workload, Budget(epsilon=epsilon))
     release.write_noisy_counts(noisy_counts, ({"model": FAMILY, "formula": FORMULA},))
-    posterior = fit(noisy_counts, seed=seed, progress=progress)
-    release.write_posterior(posterior)
+    posterior = fit_release(release, PosteriorSection(seed=seed), progress)
     datasets = synthesize(posterior, datasets=100, seed=seed)
     release.write_datasets(datasets, progress)
     progress("analysing and pooling", 0, 0)

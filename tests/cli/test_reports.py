@@ -7,7 +7,8 @@ import pytest
 from typer.testing import CliRunner
 
 import released
-from noisewise.artifacts import Release, damage
+from noisewise.artifacts import Release, damage, read_release
+from noisewise.artifacts.timing import read_timing, write_timing
 from noisewise.cli import app
 from noisewise.posterior.fit import fit
 from noisewise.synthesis import synthesize
@@ -46,6 +47,33 @@ def test_show_has_the_verdict_a_bar_per_marginal_and_the_intervals(release):
     assert "factor of at most e^1" in shown.stdout
     assert "●" in shown.stdout
     assert "━ pooled, 95 % interval for the population" in shown.stdout
+
+
+def test_the_time_of_the_fit_is_told_and_is_not_in_the_release(tmp_path):
+    one, two = tmp_path / "one" / "release", tmp_path / "two" / "release"
+    Release(one).write_noisy_counts(small_counts())
+    assert _run("fit", one, "--method", "laplace").exit_code == 0
+    shutil.copytree(one, two)
+    for folder in (one, two):
+        assert _run("report", folder).exit_code == 0
+
+    assert {p.name: p.read_bytes() for p in one.iterdir()} == {p.name: p.read_bytes() for p in two.iterdir()}
+    timing = one.with_name("release.timing.json")
+    slow = read_timing(one, read_release(one).posterior().hash).model_copy(update={"fit_seconds": 754.2})
+    write_timing(one, slow)
+    words = slow.words
+    assert words.startswith("12 min 34 s on ")
+    assert f"The fit took {words}." in _run("show", one).stdout
+    assert _run("report", one, "--output", tmp_path / "page.html").exit_code == 0
+    assert words in (tmp_path / "page.html").read_text("utf-8")
+    assert words not in (one / "report.html").read_text("utf-8")
+
+    another = slow.model_copy(update={"posterior_hash": "0" * 64})
+    for content in (another.model_dump_json(), "{", "[]" * 10_000, '{"fit_seconds": NaN}'):
+        timing.write_text(content)
+        shown = _run("show", one)
+        assert shown.exit_code == 0
+        assert "The fit took" not in shown.stdout
 
 
 def test_show_reads_a_zip_file(release, tmp_path):

@@ -20,7 +20,7 @@ from noisewise.artifacts import MANIFEST, damage
 from noisewise.artifacts.promise import ALPHA, best_guess, count_gaps, promise_gaps, release_gaps
 from noisewise.artifacts.registry import registry_entry
 from noisewise.cli import app
-from noisewise.errors import BudgetError
+from noisewise.errors import BudgetError, ReleaseError
 from noisewise.privacy.accounting import PrivacyLoss
 
 
@@ -204,6 +204,27 @@ def test_a_signed_release_is_its_holders(release, keys):
     assert damage(release) == []
 
 
+def test_a_signed_release_is_not_changed_by_mistake(release, keys, tmp_path):
+    run("sign", release.folder, "--key", keys / "holder")
+    before = (release.folder / "manifest.json").read_bytes()
+    for words in (["fit"], ["synthesize"], ["report"], ["certify", "--analyses", "a ~ b"]):
+        refused = run(words[0], release.folder, *words[1:])
+        assert refused.exit_code == 7, words
+        assert "is signed" in refused.stderr
+        assert "sign again afterwards" in refused.stderr
+    with pytest.raises(ReleaseError, match="is signed"):
+        release.write_report("<p>new</p>")
+    assert (release.folder / "manifest.json").read_bytes() == before
+
+    elsewhere = run("report", release.folder, "--output", tmp_path / "page.html")
+    assert elsewhere.exit_code == 0, elsewhere.output
+    assert "<!doctype html>" in (tmp_path / "page.html").read_text("utf-8")
+    inside = run("report", release.folder, "--output", release.folder / "report.html")
+    assert inside.exit_code == 7
+    assert "inside the release" in inside.stderr
+    assert run("verify", release.folder, "--allowed-signers", keys / "allowed").exit_code == 0
+
+
 def test_a_strangers_signature_and_a_changed_manifest_are_refused(release, keys):
     run("sign", release.folder, "--key", keys / "stranger")
     refused = run("verify", release.folder, "--allowed-signers", keys / "allowed")
@@ -216,6 +237,7 @@ def test_a_strangers_signature_and_a_changed_manifest_are_refused(release, keys)
         result = run("verify", release.folder, *words)
         assert result.exit_code == 7
         assert "not one of this manifest" in result.stderr
+        assert "sign it again" in result.stderr
 
 
 def test_what_is_not_signed_or_cannot_be_is_told(release, keys, monkeypatch):

@@ -5,7 +5,7 @@ import pytest
 from arviz_stats.base import array_stats
 from scipy.stats import genpareto
 
-from noisewise.posterior.diagnostics import ess_bulk, ess_tail, pareto_k, rhat
+from noisewise.posterior.diagnostics import ess_bulk, ess_tail, pareto_k, pareto_smoothed, rhat
 
 
 def autoregressive(chains, draws, quantities, correlation, seed, shift=0.0):
@@ -73,8 +73,10 @@ def test_constants_are_no_failure_and_chains_apart_are():
 @pytest.mark.parametrize("size", [100, 1000, 4001])
 def test_pareto_k_is_that_of_arviz(scale, size):
     log_weights = np.random.default_rng(size).standard_t(5, size) * scale
-    expected = array_stats.psislw(-log_weights, r_eff=1)[1]
+    smoothed, expected = array_stats.psislw(-log_weights, r_eff=1)[:2]
     assert pareto_k(log_weights) == pytest.approx(float(expected), rel=1e-8)
+    ours = pareto_smoothed(log_weights)
+    np.testing.assert_allclose(ours - ours.max(), np.asarray(smoothed) - np.max(smoothed), rtol=1e-6, atol=1e-6)
 
 
 @pytest.mark.parametrize("shape", [0.2, 0.6, 1.0])
@@ -94,3 +96,4 @@ def test_weights_that_cannot_be_judged_are_bad():
 def test_equal_weights_are_perfect():
     assert pareto_k(np.zeros(1000)) == -np.inf
     assert pareto_k(np.random.default_rng(0).normal(0, 1e-12, 1000)) < 0.7
+    np.testing.assert_array_equal(pareto_smoothed(np.full(1000, 3.0)), np.zeros(1000))

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from noisewise.errors import FitError
+from noisewise.posterior import fit as fitting
+from noisewise.posterior import laplace
 from noisewise.posterior.fit import extend, fit
 from noisewise.posterior.hmc import Hmc, hmc_draws
-from noisewise.posterior.laplace import Laplace
 from noisewise.posterior.nuts import Nuts, nuts_draws
 from noisewise.progress import silent
 from posterior.small_problems import drawn_problem, problem
@@ -68,11 +69,21 @@ def test_both_samplers_agree_on_a_tree():
 
 def test_fit_chooses_and_says_so():
     posterior = fit(small_counts())
-    assert posterior.record.method == "Hmc"
+    assert posterior.record.method == "Laplace"
     assert "tried first" in posterior.record.choice
     assert posterior.verdict.trusted
     assert posterior.verdict.numbers["ess"] >= 400
+
+
+def test_fit_goes_on_to_chains_where_weights_are_wild_and_says_why(monkeypatch):
+    monkeypatch.setattr(laplace, "PARETO_LIMIT", -100.0)
+    posterior = fit(small_counts())
+    assert posterior.record.method == "Hmc"
+    assert "Pareto" in posterior.record.choice
+    assert posterior.verdict.trusted
     assert posterior.verdict.numbers["rhat"] <= 1.01
+    monkeypatch.setattr(fitting, "QUICK_DIMENSIONS", 0)
+    assert fit(small_counts()).record.choice == "Hmc was tried first."
 
 
 def test_the_same_seed_gives_the_same_draws():
@@ -83,16 +94,14 @@ def test_the_same_seed_gives_the_same_draws():
 
 
 def test_extending_adds_chains_and_judges_all():
-    first = fit(ward_counts([250, 310, 290, 150], 8.0, 1000), seed=4)
+    first = fit(ward_counts([250, 310, 290, 150], 8.0, 1000), Hmc(), seed=4)
     more = extend(first)
     kept = min(first.theta.shape[1], more.theta.shape[1])
-    np.testing.assert_array_equal(more.theta[:8, :kept], first.theta[:, :kept])
-    assert len(more.theta) == 16
+    np.testing.assert_array_equal(more.theta[: len(first.theta), :kept], first.theta[:, :kept])
+    assert len(more.theta) == 2 * len(first.theta)
     assert more.verdict.numbers["ess"] > 1.3 * first.verdict.numbers["ess"] * kept / first.theta.shape[1]
     assert extend(first).theta.tobytes() == more.theta.tobytes()
     assert more.record.extended == 1
-    with pytest.raises(FitError, match="Hmc or Nuts"):
-        extend(fit(first.noisy_counts, Laplace()))
 
 
 def test_an_interruption_keeps_the_draws_and_says_so():

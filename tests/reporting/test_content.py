@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -16,14 +17,17 @@ from noisewise.analysis import analyze, glm
 from noisewise.analysis.tables import pool_results
 from noisewise.artifacts import Release, damage
 from noisewise.drawing.legible import legible, legible_values
+from noisewise.drawing.scales import tick_text
 from noisewise.exports import export
 from noisewise.exports.formats import FORMATS
 from noisewise.noisy_counts import Measurement, NoisyCounts, observed_counts
 from noisewise.posterior.expected import expected_counts
 from noisewise.reporting.content import as_json, report_content
+from noisewise.reporting.fitness import what_was_done
 from noisewise.reporting.headline import power, promise
-from noisewise.reporting.html import render
+from noisewise.reporting.html import number, render, to_error
 from noisewise.reporting.measurements import measured_pairs, pair_content
+from noisewise.study.analyses import estimator_of
 from small_release import PRIVACY, SCHEMA, posterior_by_hand, small_counts
 
 FORMULA = "income ~ owner"
@@ -87,6 +91,21 @@ def test_expected_counts_are_the_posteriors_own():
     np.testing.assert_allclose(found["ward",].mean, ward_smoker.sum(2).mean(0))
     np.testing.assert_allclose(found["grade", "age"].low, np.quantile(age_grade, 0.025, axis=0).T)
     np.testing.assert_allclose(found["grade", "age"].high, np.quantile(age_grade, 0.975, axis=0).T)
+
+
+def test_what_was_done_about_doubts_is_told():
+    made = posterior_by_hand(small_counts())
+
+    def done(trusted=True, **record):
+        verdict = made.verdict.model_copy(update={"trusted": trusted})
+        return " ".join(what_was_done(replace(made, verdict=verdict, record=made.record.model_copy(update=record))))
+
+    quick = "Hmc, the quick method, was tried first"
+    assert done(method="Laplace", choice="") == "Laplace was asked for, and nothing else was tried."
+    assert done(method="Hmc", choice=f"{quick}.") == f"{quick}. It passed, and nothing else was tried."
+    assert done(method="Nuts", choice=f"{quick}: it stuck.") == f"{quick}: it stuck. Then Nuts was run."
+    assert "were added once" in done(method="Nuts", choice=f"{quick}: it stuck.", extended=1)
+    assert "not fit for use" in done(trusted=False)
 
 
 def test_noisy_counts_of_a_column_weigh_every_marginal_by_its_precision():
@@ -197,6 +216,25 @@ def test_numbers_are_written_as_people_write_them():
     assert power("4.19e-10") == "4.19 × 10⁻¹⁰"
     assert power("-0.5") == "−0.5"
     assert power("1e+30") == "1 × 10³⁰"
+    assert number(4884.2) == "4,884"
+    assert [tick_text(value) for value in (-5000, 950, 20_000, 2e6)] == ["−5k", "950", "20k", "2M"]
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "shown"),
+    [
+        (0.92, 0.111, "0.920"),
+        (-0.0763, 0.0983, "−0.0763"),
+        (1234.5678, 12.3, "1,234.6"),
+        (3.2e6, 4e5, "3,200,000"),
+        (0.00011, 9.5e-12, "0.00011"),
+        (2.5, 0.0, "2.5"),
+        (float("inf"), 0.1, "∞"),
+        (None, 0.1, "–"),
+    ],
+)
+def test_a_result_has_the_decimals_that_its_error_leaves_it(value, error, shown):
+    assert to_error(value, error) == shown
 
 
 def test_the_promise_names_the_unit_that_is_protected(release):
@@ -237,28 +275,36 @@ def test_without_an_analysis_the_snippet_makes_a_table_of_a_measured_pair(tmp_pa
     assert use["r"] is use["stata"] is None
 
 
-def test_the_r_snippet_pools_to_the_same_numbers(tmp_path):
+def run_in_r(tmp_path, formula, remedy, finish, edit=str):
+    """Run the snippet for R, and give back what its last line writes together with the result in Python."""
     rscript = shutil.which("Rscript")
     if rscript is None:
         if os.environ.get("CI"):
             pytest.fail("R is missing; in CI it must be there: apt-get install r-base-core.")
         pytest.skip("R is not installed.")
-    formula = "income ~ race + owner + `hours-per-week`"
     target = Release(tmp_path / "release")
     made = released.posterior()
-    target.write_noisy_counts(made.noisy_counts, ({"model": "binomial", "formula": formula},))
+    intended = {"model": "binomial", "formula": formula} | ({"remedy": remedy} if remedy else {})
+    target.write_noisy_counts(made.noisy_counts, (intended,))
     target.write_posterior(made)
     target.write_datasets(released.synthesize(made, 12, seed=1))
-    result = analyze(target.datasets(), glm(formula, family="binomial"))
+    result = analyze(target.datasets(), estimator_of(intended))
     export(target.datasets(), tmp_path / "exported", FORMATS["csv"])
     code = report_content(target, {formula: result})["use"]["r"]
-    finish = 'write.csv(data.frame(estimate, total, df, low = estimate - half), "pooled.csv")\n'
-    (tmp_path / "snippet.R").write_text(code + finish, "utf-8")
+    (tmp_path / "snippet.R").write_text(edit(code) + finish, "utf-8")
 
     done = subprocess.run([rscript, "snippet.R"], cwd=tmp_path, capture_output=True, text=True, check=False)
 
     assert done.returncode == 0, done.stderr
-    table = np.genfromtxt(tmp_path / "pooled.csv", delimiter=",", skip_header=1)[:, 1:]
+    return np.genfromtxt(tmp_path / "pooled.csv", delimiter=",", skip_header=1)[:, 1:], result
+
+
+@pytest.mark.parametrize("remedy", ["", "drop-huge-variances"])
+def test_the_r_snippet_pools_to_the_same_numbers(tmp_path, remedy):
+    finish = 'write.csv(data.frame(estimate, total, df, low = estimate - half), "pooled.csv")\n'
+
+    table, result = run_in_r(tmp_path, "income ~ race + owner + `hours-per-week`", remedy, finish)
+
     wanted = {
         "estimate": result.params.to_numpy(),
         "total": result.bse.to_numpy() ** 2,
@@ -267,6 +313,36 @@ def test_the_r_snippet_pools_to_the_same_numbers(tmp_path):
     }
     for column, values in enumerate(wanted.values()):
         np.testing.assert_allclose(np.sort(table[:, column]), np.sort(values), rtol=1e-4)
+
+
+@pytest.mark.parametrize(("broken", "agrees"), [(("", ""), True), (("1e-05", "0.03"), False)])
+def test_the_r_snippet_of_the_ridge_agrees_up_to_its_resamples(tmp_path, broken, agrees):
+    """Means over 12 datasets of 50 resamples each: the two programs' differ by √(2 within / 600) in standard deviation.
+
+    Six of them are allowed. Variances of 50 resamples vary by √(2 / 49), the difference of two programs' means over 12
+    datasets by 8 %: five times that is. The broken one has another ridge.
+    """
+    finish = 'write.csv(data.frame(estimate, within), "pooled.csv")\n'
+
+    table, result = run_in_r(
+        tmp_path, "income ~ race + owner", "ridge-bootstrap", finish, lambda code: code.replace(*broken)
+    )
+
+    within = np.array([one.within for one in result.pooled])
+    away = np.abs(np.sort(table[:, 0]) - np.sort(result.params.to_numpy()))
+    assert (away <= 6 * np.sqrt(2 * within.max() / 600)).all() == agrees
+    if agrees:
+        np.testing.assert_allclose(np.sort(table[:, 1]), np.sort(within), rtol=5 * 0.08)
+
+
+def test_the_stata_snippet_says_what_stata_has_not(tmp_path):
+    made = released.posterior()
+    for remedy, words in (("ridge-bootstrap", "Stata has no ridge"), ("drop-huge-variances", "< 1000 post results")):
+        target = Release(tmp_path / remedy)
+        intended = {"model": "binomial", "formula": "income ~ owner", "remedy": remedy}
+        target.write_noisy_counts(made.noisy_counts, (intended,))
+
+        assert words in report_content(target, {})["use"]["stata"]
 
 
 def test_the_stata_snippet_has_the_exported_names_and_levels(tmp_path):

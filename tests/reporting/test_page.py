@@ -194,6 +194,27 @@ def test_statuses_have_a_word_and_a_sign_besides_their_colour(browser, adult_lik
     assert browser.evaluate(f"{bare}.length") == 0
 
 
+def test_tables_fit_a_desk(browser, adult_like, tmp_path):
+    """Nothing is hidden beyond the edge of a table, not even of a certificate with all its levels."""
+    content = json.loads((adult_like.folder / "report.json").read_text("utf-8"))
+    levels = tuple(
+        LevelCoverage(nominal=n, hits=93, repeats=100, low=0.86, high=0.97, reference=0.9, width_ratio=12.34)
+        for n in (0.5, 0.8, 0.9, 0.95)
+    )
+    names = ("Intercept", "age", "race[T.Amer-Indian-Eskimo]", "gender[T.Male]")
+    figures = {"bias": -0.000110, "bias_stderr": 0.000095, "levels": levels, "verdict": "doubtful", "reasons": ("so",)}
+    whole = _certificate(tuple(_certified(name, **figures) for name in names))
+    page = tmp_path / "page.html"
+    page.write_text(render(content | {"certificate": whole}), "utf-8")
+
+    browser.open(page.resolve().as_uri(), width=DESK)
+    browser.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true; })")
+
+    hidden = "[...document.querySelectorAll('.scroll')].filter(e => e.scrollWidth > e.clientWidth + 1)"
+    assert browser.evaluate("document.querySelectorAll('table.dense th').length") > len(names)
+    assert browser.evaluate(f"{hidden}.map(e => e.innerText.trim().slice(0, 40)).join()") == ""
+
+
 def test_it_prints(browser, adult_like):
     browser.open((adult_like.folder / "report.html").resolve().as_uri())
 
@@ -253,24 +274,17 @@ def hostile(tmp_path_factory):
     return path
 
 
-def _certificate():
-    level = LevelCoverage(nominal=0.95, hits=9, repeats=10, low=0.5, high=1.0, reference=0.9, width_ratio=2.0)
-    terms = tuple(
-        CertifiedTerm(
-            term=label,
-            verdict=word,
-            reasons=(label,),
-            supported=True,
-            levels=(level,),
-            truth=1.0,
-            bias=0.0,
-            bias_stderr=0.1,
-            stderr=0.1,
-            fallbacks=0,
-            cautions=0,
-        )
-        for label, word in zip(HOSTILE[:3], ("holds", "doubtful", "fails"), strict=True)
-    )
+LEVEL = LevelCoverage(nominal=0.95, hits=9, repeats=10, low=0.5, high=1.0, reference=0.9, width_ratio=2.0)
+
+
+def _certified(term, **figures):
+    plain = {"supported": True, "truth": 1.0, "stderr": 0.1, "fallbacks": 0, "cautions": 0}
+    return CertifiedTerm(term=term, **plain | {"bias": 0.0, "bias_stderr": 0.1, "levels": (LEVEL,)} | figures)
+
+
+def _certificate(terms=None):
+    words = zip(HOSTILE[:3], ("holds", "doubtful", "fails"), strict=True)
+    terms = terms or tuple(_certified(label, verdict=word, reasons=(label,)) for label, word in words)
     made = Certificate(
         noisy_counts_hash="",
         posterior_hash="",

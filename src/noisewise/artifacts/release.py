@@ -23,6 +23,7 @@ from noisewise.artifacts.manifest import (
     SynthesisRecord,
     read_manifest,
 )
+from noisewise.artifacts.signature import SIGNATURE
 from noisewise.certificate import Certificate
 from noisewise.errors import ReleaseError
 from noisewise.noisy_counts import NoisyCounts
@@ -178,6 +179,7 @@ class Release:
 
     def write_posterior(self, posterior: Posterior) -> None:
         """Add a posterior, replacing one that is there together with what was drawn from it."""
+        self.refuse_if_signed()
         content = npz({"theta": posterior.theta})
         manifest = self._withdraw(self.manifest(), ("posterior.npz", "synthetic/", CERTIFICATE, *REPORT))
         write(self.folder / "posterior.npz", content)
@@ -190,6 +192,7 @@ class Release:
 
     def write_datasets(self, datasets: DrawnDatasets, progress: Progress = silent) -> None:
         """Draw and add the synthetic datasets, replacing those that are there; all of them or none."""
+        self.refuse_if_signed()
         with folder_in_one_piece(self.folder / "synthetic") as folder:
             hashes = {f"synthetic/{path.name}": file_hash(path) for path in write_datasets(datasets, folder, progress)}
             manifest = self._withdraw(self.manifest(), ("synthetic/", *REPORT))
@@ -198,6 +201,7 @@ class Release:
 
     def write_report(self, html: str, content: bytes = b"") -> Path:
         """Add the report, replacing one that is there; `content` is the same as JSON. Returns the page's path."""
+        self.refuse_if_signed()
         files = {"report.html": html.encode()} | ({"report.json": content} if content else {})
         manifest = self._withdraw(self.manifest(), REPORT)
         for name, written in files.items():
@@ -207,12 +211,21 @@ class Release:
 
     def write_certificate(self, certificate: Certificate) -> Path:
         """Attach a coverage certificate, replacing one that is there. Returns its path."""
+        self.refuse_if_signed()
         if certificate.posterior_hash != self.posterior().hash:
             raise ReleaseError("The certificate is of another posterior than the release's. Certify it again.")
         manifest = self._withdraw(self.manifest(), (CERTIFICATE, *REPORT))
         write(self.folder / CERTIFICATE, certificate.to_json())
         self._write_manifest(manifest.model_copy(update={"files": manifest.files | self._hashes(CERTIFICATE)}))
         return self.folder / CERTIFICATE
+
+    def refuse_if_signed(self) -> None:
+        """Refuse to change a signed release: whoever checks its signature afterwards would be told not to trust it."""
+        if (self.folder / SIGNATURE).exists():
+            raise ReleaseError(
+                f"{self.folder} is signed, and this would change it: its signature would be void. Remove {SIGNATURE} "
+                "first, and sign again afterwards (`noisewise sign`)."
+            )
 
     def _hashes(self, *names: str) -> dict[str, str]:
         return {name: file_hash(self.folder / name) for name in names}

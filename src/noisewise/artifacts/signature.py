@@ -16,6 +16,10 @@ NAMESPACE = "noisewise-release"
 """What the signature is for: OpenSSH keeps signatures for different purposes apart by it."""
 SIGNATURE = f"{MANIFEST}.sig"
 _SIGNATURE_BYTES = 100_000
+_NOT_THIS = (
+    "The signature is not one of this manifest: the release was changed after it was signed. Do not trust it; if you "
+    "hold it and changed it yourself, sign it again."
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +59,7 @@ def signature(folder: Path, allowed_signers: Path | None = None) -> Signed | Non
     if allowed_signers is None:
         done = _keygen("-Y", "check-novalidate", "-n", NAMESPACE, "-s", str(path), content=content)
         if done.returncode:
-            raise ReleaseError(f"The signature is not one of this manifest: {_words(done)}. Do not trust this release.")
+            raise ReleaseError(f"{_NOT_THIS} ({_words(done)})")
         return Signed(by=next((w for w in _words(done).split() if w.startswith("SHA256:")), "unknown"), trusted=False)
     return Signed(by=_allowed(path, content, allowed_signers), trusted=True)
 
@@ -70,7 +74,7 @@ def _allowed(path: Path, content: bytes, allowed_signers: Path) -> str:
     listed = ("-f", str(allowed_signers), "-I", names[0])
     done = _keygen("-Y", "verify", *listed, "-n", NAMESPACE, "-s", str(path), content=content)
     if done.returncode:
-        raise ReleaseError(f"The signature is not one of this manifest: {_words(done)}. Do not trust this release.")
+        raise ReleaseError(f"{_NOT_THIS} ({_words(done)})")
     return names[0]
 
 

@@ -74,11 +74,12 @@ def repeat(plan: Plan, number: int, stressed: bool) -> dict[str, Any]:
         except AnalysisError as error:
             analyses[title] = {"failed": f"The population itself does not determine it: {error}"}
             continue
-        analyses[title] = _written(done.pooled[title], done.reference[title], truth)
+        analyses[title] = recorded(done.pooled[title], done.reference[title], truth)
     return {"number": number, "stressed": stressed, "trusted": done.verdict.trusted, "analyses": analyses}
 
 
-def _written(pooled: Pooled, reference: Estimates, truth: Truth) -> dict[str, Any]:
+def recorded(pooled: Pooled, reference: Estimates, truth: Truth) -> dict[str, Any]:
+    """What a certificate needs of one analysis in one rehearsal: every term's intervals and truth, as plain values."""
     from scipy.special import ndtri
 
     terms = []

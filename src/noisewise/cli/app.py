@@ -117,6 +117,13 @@ def existing(folder: Path) -> Release:
     return release
 
 
+def to_change(folder: Path) -> Release:
+    """The release in a folder that is about to be changed; a signed one is refused before any work is done."""
+    release = existing(folder)
+    release.refuse_if_signed()
+    return release
+
+
 def say(text: Any) -> None:
     """Print a result, as it is."""
     screen.print(text, markup=False)

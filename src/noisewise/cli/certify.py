@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from noisewise.cli.app import AllowUntrusted, Debug, ReleaseFolder, command, existing, say, screen, shown_progress
+from noisewise.cli.app import AllowUntrusted, Debug, ReleaseFolder, command, say, screen, shown_progress, to_change
 from noisewise.errors import AnalysisError
 
 
@@ -27,7 +27,7 @@ def certify_command(
 
     Populations are drawn from the posterior, tables from the populations; the confidential data are not touched and no
     budget is spent. What is done is kept beside the release: a run that was stopped goes on where it was. The
-    certificate is attached to the release, and the report written anew.
+    certificate is attached to the release, and the report written anew: sign a release afterwards, not before.
     """
     from noisewise.certificate.certify import certify
     from noisewise.certificate.workers import default_workers
@@ -35,7 +35,7 @@ def certify_command(
     from noisewise.study import PosteriorSection, settings, write_report
     from noisewise.study.analyses import estimator_of
 
-    target = existing(release)
+    target = to_change(release)
     manifest = target.manifest()
     wanted = [{"model": model, "formula": formula} for formula in analyses or ()] or list(manifest.analyses)
     if not wanted:

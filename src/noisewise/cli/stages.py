@@ -13,9 +13,9 @@ from noisewise.cli.app import (
     ReleaseFolder,
     StudyFile,
     command,
-    existing,
     say,
     shown_progress,
+    to_change,
 )
 from noisewise.cli.reports import say_failures
 from noisewise.errors import AnalysisError
@@ -81,13 +81,12 @@ def fit_command(
     debug: Debug = False,
 ) -> None:
     """Fit the Bayesian model to a release's noisy counts. Costs no privacy, however often it is run."""
-    from noisewise.study import PosteriorSection, fit_counts, settings
+    from noisewise.study import PosteriorSection, fit_release, settings
 
     given = settings(PosteriorSection, method=method, prior_stddev=prior_stddev, cells=cells, seed=seed)
-    target = existing(release)
+    target = to_change(release)
     with shown_progress() as progress:
-        posterior = fit_counts(target.noisy_counts(), given, progress)
-        target.write_posterior(posterior)
+        posterior = fit_release(target, given, progress)
     _say_verdict(posterior)
     say(f"Next: noisewise synthesize {release}")
 
@@ -105,7 +104,7 @@ def synthesize_command(
     from noisewise.study import SynthesisSection, draw, settings
 
     given = settings(SynthesisSection, datasets=datasets, rows=rows, seed=seed)
-    target = existing(release)
+    target = to_change(release)
     drawn = draw(target.posterior(), given, allow_untrusted)
     with shown_progress() as progress:
         target.write_datasets(drawn, progress)

@@ -37,8 +37,7 @@ class Scale:
 
 def tick_text(value: float) -> str:
     """A round value in few letters: 20k for twenty thousand, 2M for two million."""
-    for size, letter in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
+    for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if abs(value) >= size:
-            unit = {"G": 1e9, "M": 1e6, "k": 1e3}[letter]
-            return f"{value / unit:g}{letter}"
+            return f"{value / size:g}{letter}".replace("-", "−")
     return f"{value:g}".replace("-", "−")

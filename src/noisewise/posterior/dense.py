@@ -66,31 +66,6 @@ def log_density(theta: Float[Array, " parameters"], model: MaxEnt, data: DenseDa
 
 
 @partial(jax.jit, static_argnames="model")
-def scoring_terms(theta: Float[Array, " parameters"], model: MaxEnt, data: DenseData) -> tuple[Array, Array, Array]:
-    """Log density, its gradient, and the expected information of the mean (plus the prior's precision).
-
-    The information is Jᵀ V⁻¹ J with J the Jacobian of n μ(θ) and V the covariance of the noisy counts: positive
-    definite everywhere, which the Hessian is not.
-    """
-    value, gradient = jax.value_and_grad(log_density)(theta, model, data)
-    jacobian = data.rows * jax.jacfwd(lambda t: model.probabilities(t, jnp)[data.observed])(theta)
-    weighted = jax.scipy.linalg.cho_solve((jnp.linalg.cholesky(_covariance(theta, model, data)), True), jacobian)
-    return value, gradient, jacobian.T @ weighted + jnp.eye(len(theta)) / data.prior_stddev**2
-
-
-@partial(jax.jit, static_argnames="model")
-def hessian(
-    theta: Float[Array, " parameters"], model: MaxEnt, data: DenseData
-) -> Float[Array, "parameters parameters"]:
-    """Second derivatives of the log density."""
-    gradient = jax.grad(log_density)
-    columns = jax.lax.map(
-        lambda unit: jax.jvp(lambda t: gradient(t, model, data), (theta,), (unit,))[1], jnp.eye(len(theta))
-    )
-    return 0.5 * (columns + columns.T)
-
-
-@partial(jax.jit, static_argnames="model")
 def log_densities(theta: Float[Array, "draws parameters"], model: MaxEnt, data: DenseData) -> Float[Array, " draws"]:
     """Log density of many draws, a few at a time to bound the memory."""
     return jax.lax.map(lambda t: log_density(t, model, data), theta)

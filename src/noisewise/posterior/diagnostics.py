@@ -38,20 +38,43 @@ def ess_tail(draws: Draws) -> Quantities:
 
 def pareto_k(log_weights: Float[np.ndarray, " draws"]) -> float:
     """Shape of the upper tail of importance weights; below 0.7 the weighted sample can be trusted."""
+    return _tail(log_weights)[0]
+
+
+def pareto_smoothed(log_weights: Float[np.ndarray, " draws"]) -> Float[np.ndarray, " draws"]:
+    """The weights with the largest replaced by the expected order statistics of the tail fitted to them.
+
+    None becomes larger than the largest was. Relative to it; unchanged where no tail can be fitted.
+    """
+    top = log_weights.max()
+    shape, scale, count = _tail(log_weights)
+    if not (math.isfinite(shape) and count):
+        return np.asarray(log_weights - top)
+    order = np.argsort(log_weights, kind="stable")
+    found = log_weights - top
+    threshold = np.exp(found[order[-count - 1]])
+    levels = -np.log1p(-(np.arange(count) + 0.5) / count)
+    quantiles = scale * (np.expm1(shape * levels) / shape if abs(shape) > 1e-12 else levels)
+    found[order[-count:]] = np.minimum(np.log(threshold + quantiles), 0.0)
+    return np.asarray(found)
+
+
+def _tail(log_weights: Float[np.ndarray, " draws"]) -> tuple[float, float, int]:
+    """Shape and scale of a generalised Pareto distribution fitted to the largest weights, and how many those are."""
     size = len(log_weights)
     tail = math.floor(min(0.2 * size, 3 * math.sqrt(size)))
     if tail < 5 or not np.isfinite(log_weights).all():
-        return math.inf
+        return math.inf, math.inf, 0
     ordered = np.sort(np.exp(log_weights - log_weights.max()))
     threshold = ordered[-tail - 1]
     excess = ordered[-tail:] - threshold
     if excess[-1] <= np.finfo(float).tiny or excess[0] < 0:
-        return math.inf if excess[-1] > 0 else -math.inf
-    return _generalised_pareto_shape(np.maximum(excess, np.finfo(float).tiny))
+        return (math.inf if excess[-1] > 0 else -math.inf), 0.0, 0
+    return *_generalised_pareto(np.maximum(excess, np.finfo(float).tiny)), tail
 
 
-def _generalised_pareto_shape(excess: Float[np.ndarray, " tail"]) -> float:
-    """Zhang & Stephens' estimate of the shape, shrunk towards 1/2 by ten pseudo-observations."""
+def _generalised_pareto(excess: Float[np.ndarray, " tail"]) -> tuple[float, float]:
+    """Zhang & Stephens' estimates of shape and scale, the shape shrunk towards 1/2 by ten pseudo-observations."""
     size = len(excess)
     grid = 30 + int(math.sqrt(size))
     quartile = excess[int(size / 4 + 0.5) - 1]
@@ -62,7 +85,7 @@ def _generalised_pareto_shape(excess: Float[np.ndarray, " tail"]) -> float:
     weights = np.where(weights >= 10 * np.finfo(float).eps, weights, 0)
     best = float((inverse_scale * weights).sum() / weights.sum())
     estimate = float(np.log1p(-best * excess).mean())
-    return (size * estimate + 10 * 0.5) / (size + 10)
+    return (size * estimate + 10 * 0.5) / (size + 10), -estimate / best
 
 
 def _split(draws: Draws) -> Float[np.ndarray, "halves half quantities"]:
@@ -72,19 +95,19 @@ def _split(draws: Draws) -> Float[np.ndarray, "halves half quantities"]:
 
 def _rank_normalise(draws: Draws) -> Draws:
     """Replace values by normal scores of their ranks over all chains; ties share their mean rank."""
-    flat = draws.reshape(-1, draws.shape[-1])
-    size = len(flat)
-    order = np.argsort(flat, axis=0, kind="stable")
-    ordered = np.take_along_axis(flat, order, axis=0)
-    starts = np.concatenate([np.ones((1, flat.shape[1]), bool), ordered[1:] != ordered[:-1]])
-    position = np.arange(size)[:, None]
-    first = np.maximum.accumulate(np.where(starts, position, 0), axis=0)
-    ends = np.concatenate([starts[1:], np.ones((1, flat.shape[1]), bool)])
-    last = np.minimum.accumulate(np.where(ends, position, size)[::-1], axis=0)[::-1]
+    flat = np.ascontiguousarray(draws.reshape(-1, draws.shape[-1]).T)  # sorting is fast along what lies together
+    size = flat.shape[1]
+    order = np.argsort(flat, axis=1)
+    ordered = np.take_along_axis(flat, order, axis=1)
+    edge = np.ones((len(flat), 1), bool)
+    rises = ordered[:, 1:] != ordered[:, :-1]
+    position = np.arange(size)
+    first = np.maximum.accumulate(np.where(np.hstack([edge, rises]), position, 0), axis=1)
+    last = np.minimum.accumulate(np.where(np.hstack([rises, edge]), position, size)[:, ::-1], axis=1)[:, ::-1]
     ranks = np.empty_like(flat)
-    np.put_along_axis(ranks, order, (first + last) / 2 + 1, axis=0)
+    np.put_along_axis(ranks, order, (first + last) / 2 + 1, axis=1)
     scores: np.ndarray = ndtri((ranks - 0.375) / (size + 0.25))
-    return scores.reshape(draws.shape)
+    return scores.T.reshape(draws.shape)
 
 
 def _plain_rhat(draws: Draws) -> Quantities:

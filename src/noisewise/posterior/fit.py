@@ -9,7 +9,8 @@ from jaxtyping import Float
 from noisewise.errors import FitError
 from noisewise.noisy_counts import NoisyCounts
 from noisewise.posterior.hmc import Hmc, hmc_draws
-from noisewise.posterior.laplace import Laplace, laplace_draws
+from noisewise.posterior.laplace import Laplace, dimensions, laplace_draws
+from noisewise.posterior.layout import Layout
 from noisewise.posterior.nuts import Nuts, nuts_draws
 from noisewise.posterior.problem import NormalPrior, Problem
 from noisewise.posterior.result import FitRecord, Posterior, Verdict
@@ -19,8 +20,10 @@ from noisewise.progress import Progress, silent
 Method = Hmc | Laplace | Nuts
 CHAINS: dict[str, Any] = {"Hmc": Hmc, "Nuts": Nuts}
 """The methods that run chains, by name."""
-QUICK = Hmc()
-"""What is tried first where no method is given."""
+METHODS = CHAINS | {"Laplace": Laplace}
+"""All methods, by name."""
+QUICK_DIMENSIONS = 250
+"""Coordinates and latent counts up to which `Laplace` is tried first where no method is given."""
 
 
 def fit(
@@ -34,9 +37,9 @@ def fit(
 ) -> Posterior:
     """Fit the maximum-entropy model to noisy counts, with the noise in the likelihood.
 
-    Without a method the quick one is used if its verdict is good, and NUTS otherwise; `posterior.record` says which
-    and why. The same noisy counts, settings and seed give the same posterior. Look at `posterior.verdict` before using
-    it: a posterior that could not be computed well says so.
+    Without a method the quickest is used whose verdict is good: `Laplace` where there are not many parameters, then
+    `Hmc`, then `Nuts`; `posterior.record` says which and why. The same noisy counts, settings and seed give the same
+    posterior. Look at `posterior.verdict` before using it: a posterior that could not be computed well says so.
     """
     prior = prior or NormalPrior()
     problem = Problem.of(noisy_counts, prior, cells)
@@ -62,36 +65,45 @@ def fit(
 
 
 def extend(posterior: Posterior, *, progress: Progress = silent) -> Posterior:
-    """Add as many draws again, from further chains of the same method, and judge all of them together.
+    """Add as many draws again, by the same method, and judge all of them together.
 
-    More draws cost no privacy. The chains get a seed of their own, derived from the posterior's, so that the same
+    More draws cost no privacy. They get a seed of their own, derived from the posterior's, so that the same
     posterior is always extended in the same way.
     """
     record = posterior.record
-    if record.method not in CHAINS:
-        raise FitError(f"Only draws of {' or '.join(CHAINS)} can be extended; these are of {record.method}. Fit again.")
-    method = CHAINS[record.method](**record.settings)
     times = record.extended + 1
     problem = Problem.of(posterior.noisy_counts, NormalPrior(stddev=record.prior_stddev), record.cells)  # type: ignore[arg-type]
     seed = int(np.random.SeedSequence([record.seed, times]).generate_state(1)[0])
-    more, verdict = _drawn(problem, method, seed, progress)
+    more, verdict = _drawn(problem, METHODS[record.method](**record.settings), seed, progress)
     kept = min(more.shape[1], posterior.theta.shape[1])
     theta = np.concatenate([posterior.theta[:, :kept], more[:, :kept]])
-    numbers = {k: verdict.numbers[k] + posterior.verdict.numbers.get(k, 0.0) for k in ("divergences", "gradients")}
-    model = posterior.model
-    counts = np.array([problem.rows * model.probabilities(draw) for draw in theta.reshape(-1, theta.shape[2])])
+    together = _chains_verdict if record.method in CHAINS else _weighted_verdict
     return Posterior(
         noisy_counts=posterior.noisy_counts,
         theta=theta,
-        verdict=verdict_on(
-            counts.reshape(*theta.shape[:2], -1),
-            int(numbers["divergences"]),
-            int(numbers["gradients"]),
-            verdict.numbers["step"],
-            any("interrupted" in reason for reason in verdict.reasons),
-        ),
+        verdict=together(problem, theta, posterior.verdict, verdict),
         record=record.model_copy(update={"extended": times}),
     )
+
+
+def _chains_verdict(problem: Problem, theta: np.ndarray, old: Verdict, new: Verdict) -> Verdict:
+    """Chains are judged anew, old and new together."""
+    numbers = {k: new.numbers[k] + old.numbers.get(k, 0.0) for k in ("divergences", "gradients")}
+    counts = np.array([problem.rows * problem.model.probabilities(draw) for draw in theta.reshape(-1, theta.shape[2])])
+    return verdict_on(
+        counts.reshape(*theta.shape[:2], -1),
+        int(numbers["divergences"]),
+        int(numbers["gradients"]),
+        new.numbers["step"],
+        any("interrupted" in reason for reason in new.reasons),
+    )
+
+
+def _weighted_verdict(problem: Problem, theta: np.ndarray, old: Verdict, new: Verdict) -> Verdict:
+    """Weighted draws are independent: the less good of the two verdicts, with the draws of both."""
+    worse = max(old, new, key=lambda verdict: (not verdict.trusted, verdict.numbers["pareto_k"]))
+    added = {k: old.numbers[k] + new.numbers[k] for k in ("ess", "proposals", "distinct")}
+    return worse.model_copy(update={"numbers": worse.numbers | added})
 
 
 Drawn = tuple[Float[np.ndarray, "chains draws parameters"], Verdict]
@@ -100,22 +112,29 @@ Drawn = tuple[Float[np.ndarray, "chains draws parameters"], Verdict]
 def _drawn(problem: Problem, method: Method, seed: int, progress: Progress) -> Drawn:
     if isinstance(method, Hmc):
         return hmc_draws(problem, method, seed, progress)
+    if isinstance(method, Laplace):
+        return laplace_draws(problem, method, seed, progress)
     import jax
 
     with jax.enable_x64(True):
-        if isinstance(method, Laplace):
-            return laplace_draws(problem, method, seed, progress)
         return nuts_draws(problem, method, seed, progress)
 
 
 def _chosen(problem: Problem, seed: int, progress: Progress) -> tuple[Method, str, np.ndarray, Verdict]:
-    """The quick method if its verdict is good, NUTS otherwise; with a sentence on why."""
-    theta, verdict = hmc_draws(problem, QUICK, seed, progress)
+    """The quickest method whose verdict is good, with a sentence on why."""
+    said = ""
+    if dimensions(Layout.of(problem.model)) <= QUICK_DIMENSIONS:
+        theta, verdict = laplace_draws(problem, Laplace(), seed, progress)
+        if verdict.trusted:
+            return Laplace(), "Laplace, the quick method, was tried first.", theta, verdict
+        said = f"Laplace, the quick method, was tried first: {verdict.reasons[0]} "
+    theta, verdict = hmc_draws(problem, Hmc(), seed, progress)
+    said += "Hmc was tried next." if said else "Hmc was tried first."
     interrupted = any("interrupted" in reason for reason in verdict.reasons)
     if verdict.trusted or interrupted:
-        return QUICK, "Hmc, the quick method, was tried first.", theta, verdict
+        return Hmc(), said, theta, verdict
     try:
         slow, better = _drawn(problem, Nuts(), seed, progress)
     except KeyboardInterrupt:
-        return QUICK, "Hmc, the quick method, was tried first, and Nuts was interrupted.", theta, verdict
-    return Nuts(), f"Hmc, the quick method, was tried first: {verdict.reasons[0]}", slow, better
+        return Hmc(), f"{said} Nuts was interrupted.", theta, verdict
+    return Nuts(), f"{said[:-1]}: {verdict.reasons[0]}", slow, better

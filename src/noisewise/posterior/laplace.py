@@ -1,185 +1,203 @@
-"""Laplace's approximation: a normal distribution at the posterior's mode.
+"""The quick method: draws from a normal approximation, weighted to the posterior.
 
-The mode is found in two phases. Fisher scoring with Levenberg-Marquardt damping climbs from the uniform
-distribution: its curvature is positive definite everywhere, so it needs no good starting point. Newton steps
-with the eigenvalues of the Hessian made positive then finish in the flat directions that cells lost in the noise leave.
+The approximation is made where the posterior is nearly normal, in the coordinates behind the monotone maps. Its draws
+are weighted by the exact density and resampled, which makes them draws from the posterior itself wherever the weights
+are tame. Pareto k̂, the shape of the weights' upper tail, says whether they are.
 """
 
-from collections.abc import Callable
+import math
 from dataclasses import dataclass
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
 from noisewise.errors import FitError, ModelError
-from noisewise.posterior.diagnostics import pareto_k
+from noisewise.posterior import values
+from noisewise.posterior.arrays import Arrays
+from noisewise.posterior.density import Density
+from noisewise.posterior.diagnostics import pareto_k, pareto_smoothed
+from noisewise.posterior.layout import Layout
+from noisewise.posterior.maps import monotone_maps
+from noisewise.posterior.normal import Normal, closest_normal, evaluated, normal_at_mode
 from noisewise.posterior.problem import Problem
 from noisewise.posterior.result import Verdict
+from noisewise.posterior.verdict import ESS_LIMIT
 from noisewise.progress import Progress
 
-Vector = Float[np.ndarray, " parameters"]
-Matrix = Float[np.ndarray, "parameters parameters"]
-
 PARETO_LIMIT = 0.7
-MAX_DENSE_CELLS = 3_000
+HOPELESS = 1.0
+"""With a k̂ above this after the first round of proposals, no more are made."""
+ROUND = 4_000
+"""Proposals made before the first look at their weights."""
+NOTHING = 600.0
+"""Proposals whose log weight is this much below the largest have none; the logarithm stays finite."""
+MAX_DIMENSIONS = 1_000
+LIGHTEST_TAIL = 8
+"""Least degrees of freedom of the proposals; as many as dimensions otherwise, at a third of the draws."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Laplace:
-    """Approximate the posterior by a normal distribution in θ at its mode, as the paper's quick method does.
+    """Approximate the posterior by a normal distribution where it is nearly one, and weight the draws to make it exact.
 
-    Good when every cell's count is well above the noise. Where cells are lost in the noise the posterior is
-    far from normal; the verdict says so (Pareto k̂ of the importance weights) and the result is not to be trusted.
+    The quickest method for up to a few hundred parameters. The verdict says by the importance weights whether the
+    draws are right; where they are not, use `Hmc`, and the draws are of the approximation as it stands.
     """
 
-    draws: int = 1000
-    """Number of draws taken from the approximation."""
+    draws: int = 1_000
+    """Number of draws that are kept."""
+    proposals: int = 32_000
+    """Most draws of the approximation that are made and weighted."""
 
     def __post_init__(self) -> None:
         if self.draws < 100:
             raise FitError(f"Laplace(draws={self.draws}) is too few to judge the approximation. Use 100 or more.")
+        if self.proposals < max(ROUND, self.draws):
+            raise FitError(
+                f"Laplace(proposals={self.proposals}) is too few to judge the approximation. Use at least {ROUND:,}, "
+                "and as many as there are draws."
+            )
+
+
+class _Proposals(NamedTuple):
+    """Draws of the approximation, and what their weights say."""
+
+    theta: Float[np.ndarray, "parameters proposals"]
+    counts: Float[np.ndarray, "cells proposals"]
+    log_weights: Float[np.ndarray, " proposals"]
+
+    def judged(self) -> "_Judged":
+        """Shape of the weights' tail, smoothed weights that add up to 1, and the effective number of draws."""
+        highest = self.log_weights.max()
+        if not np.isfinite(highest):
+            return _Judged(math.inf, np.full(len(self.log_weights), 1 / len(self.log_weights)), 0.0)
+        log_weights = np.maximum(self.log_weights, highest - NOTHING)
+        weights = np.exp(pareto_smoothed(log_weights))
+        weights /= weights.sum()
+        return _Judged(pareto_k(log_weights), weights, effective(self.counts, weights))
+
+
+class _Judged(NamedTuple):
+    """The weights of proposals."""
+
+    k: float
+    weights: np.ndarray
+    ess: float
+
+    @property
+    def good(self) -> bool:
+        """Whether resampling gives draws from the posterior."""
+        return self.k < PARETO_LIMIT and self.ess >= ESS_LIMIT
 
 
 def laplace_draws(
     problem: Problem, method: Laplace, seed: int, progress: Progress
 ) -> tuple[Float[np.ndarray, "chains draws parameters"], Verdict]:
-    """Find the mode, draw from the normal at it, and judge the draws by their importance weights."""
-    from noisewise.posterior import dense
-
-    if problem.model.cells > MAX_DENSE_CELLS:
+    """Fit the approximation, weight draws from it, resample them, and judge them by their weights."""
+    progress("preparing", 0, 0)
+    arrays = Arrays.of(problem)
+    size = dimensions(arrays.layout)
+    if size > MAX_DIMENSIONS:
         raise ModelError(
-            f"Laplace() works on dense matrices of up to {MAX_DENSE_CELLS:,} cells and this workload has "
-            f"{problem.model.cells:,}. Use another method, or measure fewer or smaller marginals."
+            f"Laplace() works with dense matrices of up to {MAX_DIMENSIONS:,} dimensions and this model has {size:,}. "
+            "Use Hmc(), or measure fewer or smaller marginals."
         )
-    if seed < 0:
-        raise FitError(f"seed={seed} must not be negative.")
-    data, model = dense.dense_data(problem), problem.model
-    progress("climbing to the mode", 0, 0)
-    mode, decrement = find_mode(
-        np.zeros(model.parameters),
-        lambda theta: _as_numpy(dense.scoring_terms(theta, model, data)),
-        lambda theta: np.asarray(dense.hessian(theta, model, data)),
-        progress,
-    )
-    values, vectors = _eigen(-np.asarray(dense.hessian(mode, model, data)))
-    floor = 1 / problem.prior.stddev**2
-    definite = bool(values.min() > 0)
-    scales = 1 / np.sqrt(np.maximum(values, floor) if not definite else values)
-    normals = np.random.default_rng(seed).standard_normal((method.draws, model.parameters))
-    draws = mode + (normals * scales) @ vectors.T
-    progress("judging the approximation", 0, 0)
-    log_density = np.asarray(dense.log_densities(draws, model, data))
-    log_weights = log_density + 0.5 * (normals**2).sum(1)
-    return draws[None], _verdict(log_weights, decrement, definite, float(values.min()))
+    random = np.random.default_rng(seed)
+    with np.errstate(all="ignore"):  # proposals may land where the density is 0
+        density = Density(arrays, monotone_maps(arrays))
+        normal = closest_normal(density, normal_at_mode(density, progress), random, progress)
+        proposals, judged = _proposed(density, normal, method, random, progress)
+    weights = judged.weights if judged.good else np.full(len(judged.weights), 1 / len(judged.weights))
+    chosen = _resampled(weights, method.draws, random)
+    return proposals.theta[:, chosen].T[None].copy(), _verdict(judged, len(np.unique(chosen)))
 
 
-def find_mode(
-    start: Vector,
-    scoring: Callable[[Vector], tuple[float, Vector, Matrix]],
-    hessian: Callable[[Vector], Matrix],
-    progress: Progress,
-    max_steps: int = 60,
-) -> tuple[Vector, float]:
-    """Maximise a log density; returns the mode and the gain a last Newton step still promised.
+def dimensions(layout: Layout) -> int:
+    """Number of coordinates and latent counts."""
+    latent = sum(level.inner_cells.stop - level.inner_cells.start for level in layout.levels)
+    return layout.model.parameters + latent
 
-    `scoring` gives value, gradient and a positive-definite curvature; `hessian` the second derivatives.
+
+def _proposed(
+    density: Density, normal: Normal, method: Laplace, random: np.random.Generator, progress: Progress
+) -> tuple[_Proposals, _Judged]:
+    """Propose, twice as many each time, until enough is left after weighting or there is no hope of it."""
+    root, parts, made, ess = normal.roots()[0], [], 0, 0.0
+    while True:
+        count = min(max(ROUND, made), method.proposals - made)
+        progress("weighting draws of the approximation", int(min(ess, ESS_LIMIT)), ESS_LIMIT)
+        parts.append(_propose(density, normal.centre, root, count, random))
+        made += count
+        proposals = _Proposals(*(np.concatenate(of, -1) for of in zip(*parts, strict=True)))
+        judged = proposals.judged()
+        ess = judged.ess
+        enough = judged.good and ess >= 1.5 * ESS_LIMIT
+        hopeless = judged.k > HOPELESS or ess * method.proposals / made < ESS_LIMIT / 2
+        if enough or hopeless or made >= method.proposals:
+            return proposals, judged
+
+
+def _propose(
+    density: Density, centre: np.ndarray, root: np.ndarray, count: int, random: np.random.Generator
+) -> _Proposals:
+    """Draw from Student's t with the normal's centre and scale."""
+    size, arrays = len(root), density.arrays
+    freedom = max(size, LIGHTEST_TAIL)
+    normals = random.standard_normal((size, count)) * np.sqrt(freedom / random.chisquare(freedom, count))
+    points = centre[:, None] + root @ normals
+    log_weights = evaluated(density, points)[0] + 0.5 * (freedom + size) * np.log1p((normals**2).sum(0) / freedom)
+    at = values.values_at(arrays, density.maps(points[: arrays.coordinates])[0])
+    return _Proposals(values.theta_of(arrays, at), values.expected_counts(arrays, at), log_weights)
+
+
+def effective(counts: Float[np.ndarray, "cells draws"], weights: Float[np.ndarray, " draws"]) -> float:
+    """Effective number of independent draws behind the mean and the 5 % tails of every expected count; the least.
+
+    The weighted mean of h has variance Σ w² (h - mean)², independent draws would give Σ w (h - mean)² / number. Where a
+    few weights rule, mean and deviations are both theirs, so that it is never more than 1 / Σ w².
     """
-    point, _ = _climb(start, scoring, lambda at: scoring(at)[2], progress, max_steps=max_steps, enough=1e-2)
-    return _climb(point, scoring, lambda at: _positive(-hessian(at)), progress, max_steps=max_steps, enough=1e-8)
+    found = float(1 / (weights**2).sum())
+    for cell in counts:
+        order = np.argsort(cell)
+        ordered, cumulated = cell[order], np.cumsum(weights[order])
+        low, high = ordered[np.minimum(np.searchsorted(cumulated, [0.05, 0.95]), len(ordered) - 1)]
+        for of in (cell, cell <= low, cell <= high):
+            squared = (of - weights @ of) ** 2 * weights
+            spread = squared.sum()
+            if spread > 0:
+                found = min(found, float(spread / (squared * weights).sum()))
+    return found
 
 
-def _climb(
-    point: Vector,
-    scoring: Callable[[Vector], tuple[float, Vector, Matrix]],
-    curvature: Callable[[Vector], Matrix],
-    progress: Progress,
-    *,
-    max_steps: int,
-    enough: float,
-) -> tuple[Vector, float]:
-    """Damped steps C⁻¹g until the promised gain gᵀC⁻¹g/2 is below `enough`."""
-    value, gradient, _ = scoring(point)
-    if not np.isfinite(value):
-        raise FitError(
-            "The posterior density cannot be computed at the start: the noise is too small beside the counts for "
-            "double precision, or a noisy count is not a number. Check the noisy counts and their stddev."
-        )
-    damping = 1e-2
-    matrix = curvature(point)
-    promised = _gain(matrix, gradient)
-    for step in range(max_steps):
-        if promised < enough:
-            break
-        progress("climbing to the mode", step, max_steps)
-        scaled = matrix + damping * np.diag(np.diag(matrix))
-        candidate = point + np.linalg.solve(scaled, gradient)
-        new_value, new_gradient, _ = scoring(candidate)
-        if np.isfinite(new_value) and np.isfinite(new_gradient).all() and new_value > value:
-            point, value, gradient = candidate, new_value, new_gradient
-            matrix = curvature(point)
-            promised = _gain(matrix, gradient)
-            damping = max(damping / 10, 1e-12)
-        else:
-            damping *= 8
-            if damping > 1e12:  # no representable step climbs: rounding decides here
-                break
-    return point, promised
+def _resampled(weights: np.ndarray, draws: int, random: np.random.Generator) -> np.ndarray:
+    """Proposals in proportion to their weights, by systematic sampling: each as often as expected, rounded."""
+    ends = np.cumsum(weights)
+    at = (np.arange(draws) + random.uniform()) / draws * ends[-1]
+    return np.minimum(np.searchsorted(ends, at), len(weights) - 1)
 
 
-def _gain(matrix: Matrix, gradient: Vector) -> float:
-    return float(gradient @ np.linalg.solve(matrix, gradient)) / 2
-
-
-def _positive(matrix: Matrix) -> Matrix:
-    """The symmetric matrix with eigenvalues |λ|, at least 1e-6: descends from saddles instead of climbing them."""
-    values, vectors = _eigen(matrix)
-    return np.asarray((vectors * np.maximum(np.abs(values), 1e-6)) @ vectors.T)
-
-
-def _eigen(matrix: Matrix) -> tuple[Vector, Matrix]:
-    if not np.isfinite(matrix).all():
-        raise FitError(
-            "The curvature of the posterior cannot be computed in double precision. Check the noisy counts and their "
-            "stddev, or use a prior with a smaller stddev."
-        )
-    values, vectors = np.linalg.eigh(matrix)
-    return values, vectors
-
-
-def _as_numpy(terms: tuple[Any, Any, Any]) -> tuple[float, Vector, Matrix]:
-    return float(terms[0]), np.asarray(terms[1]), np.asarray(terms[2])
-
-
-def _verdict(log_weights: Float[np.ndarray, " draws"], decrement: float, definite: bool, smallest: float) -> Verdict:
-    k, share = (pareto_k(log_weights), _share(log_weights)) if np.isfinite(log_weights).all() else (np.inf, 0.0)
-    reasons = []
-    if decrement > 1e-3:
-        reasons.append(f"The mode was not reached: another step still promises {decrement:.2g} in log density.")
-    if not definite:
-        reasons.append("The curvature at the mode is not positive definite, so there is no normal approximation.")
+def _verdict(judged: _Judged, distinct: int) -> Verdict:
+    k, ess, made, reasons = judged.k, judged.ess, len(judged.weights), []
     if not k < PARETO_LIMIT:
         reasons.append(
-            f"The posterior is far from normal: Pareto k̂ = {k:.2f} (below {PARETO_LIMIT} is good). "
-            "Cells lost in the noise are the usual cause."
+            f"The posterior is far from the approximation: Pareto k̂ = {k:.2f} (below {PARETO_LIMIT} is good). "
+            "Cells lost in the noise are the usual cause. Hmc() samples the posterior itself."
         )
-    trusted = not reasons
-    summary = (
-        f"The normal approximation is good (Pareto k̂ = {k:.2f})."
-        if trusted
-        else "Laplace's approximation is not to be trusted here."
-    )
-    finite_k = float(k) if np.isfinite(k) else float(np.sign(k) * 99)
+    elif not ess >= ESS_LIMIT:
+        reasons.append(
+            f"Too few effective draws: {ess:.0f} of {made:,} are left for an expected count after weighting "
+            f"({ESS_LIMIT} are enough). Allow more proposals, or use Hmc()."
+        )
+    if reasons:
+        summary = "Laplace's approximation is not to be trusted here."
+    else:
+        summary = f"The weighted draws are good: Pareto k̂ = {k:.2f}, {ess:.0f} effective draws or more."
     numbers = {
-        "pareto_k": finite_k,
-        "effective_share": share,
-        "gain_left": decrement,
-        "smallest_curvature": smallest,
+        "pareto_k": float(k) if np.isfinite(k) else float(np.sign(k) * 99),
+        "ess": ess,
+        "effective_share": float(1 / (judged.weights**2).sum()) / made,
+        "proposals": float(made),
+        "distinct": float(distinct),
     }
-    return Verdict(trusted=trusted, summary=summary, reasons=tuple(reasons), numbers=numbers)
-
-
-def _share(log_weights: Float[np.ndarray, " draws"]) -> float:
-    """Share of the draws that are left when they are weighted to the posterior: (Σw)² / (draws · Σw²)."""
-    weights = np.exp(log_weights - log_weights.max())
-    return float(weights.sum() ** 2 / (len(weights) * (weights**2).sum()))
+    return Verdict(trusted=not reasons, summary=summary, reasons=tuple(reasons), numbers=numbers)

@@ -74,8 +74,8 @@ def restricted(layout: Layout, start: np.ndarray) -> Restricted:
     free = _independent(by_theta, order)
     if len(free) < layout.model.parameters:
         raise FitError(
-            f"The rules leave {layout.model.parameters - len(free)} parameters that no possible row tells apart. Use "
-            "Laplace(), or leave out the rule that says what another implies."
+            f"The rules leave {layout.model.parameters - len(free)} parameters that no possible row tells apart. "
+            "Leave out the rule that says what another implies."
         )
     back = np.linalg.inv(by_theta[free])
     messages = by_rows[free].toarray()

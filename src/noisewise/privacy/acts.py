@@ -58,7 +58,8 @@ def _buying(schema: Schema) -> str:
 
 def _measuring(marginals: int, chosen: int, rows: int) -> str:
     found = f", {chosen} of them chosen by selection" if chosen else ""
-    return f"{marginals} marginals{found}; replacing one unit moves at most {2 * rows} counts of each."
+    noun = "marginal" if marginals == 1 else "marginals"
+    return f"{marginals} {noun}{found}; replacing one unit moves at most {2 * rows} counts of each."
 
 
 def _selecting(select: Selection, schema: Schema, chosen: int) -> str:

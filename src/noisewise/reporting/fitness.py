@@ -14,14 +14,17 @@ _MOST_NUMBERS = 20_000_000
 MEANINGS = {
     "pareto_k": "Pareto k̂: how far the posterior is from the approximation; below 0.7 is good",
     "effective_share": "Share of the draws that would be left after weighting them to the posterior",
-    "gain_left": "Gain in log density that another step to the mode still promises",
-    "smallest_curvature": "Smallest curvature at the mode; positive where there is a normal approximation",
+    "proposals": "Draws of the approximation that were weighted",
+    "distinct": "How many of them are among the draws",
     "rhat": "Largest R-hat over the expected counts; at most 1.01 is good",
     "max_rhat": "Largest R-hat over the expected counts; at most 1.01 is good",
     "ess": "Smallest effective number of draws over the expected counts",
     "min_ess_bulk": "Smallest effective number of draws for the centre of an expected count",
     "min_ess_tail": "Smallest effective number of draws for the tails of an expected count",
     "divergences": "Steps of the sampler that diverged",
+    "draws": "Draws of each chain",
+    "gradients": "Gradients that were computed: the work, whatever the machine",
+    "step": "Step size of the sampler",
 }
 """What the verdict's numbers mean, by name."""
 
@@ -47,7 +50,25 @@ def posterior_content(posterior: Posterior) -> dict[str, Any]:
         "draws": draws,
         "parameters": posterior.model.parameters,
         "convergence": convergence(posterior),
+        "done": what_was_done(posterior),
+        "time": None,  # not in a release, whose bytes depend on its content alone
     }
+
+
+def what_was_done(posterior: Posterior) -> list[str]:
+    """How the method was chosen, and what was done about doubts on the way."""
+    record = posterior.record
+    done = [record.choice or f"{record.method} was asked for, and nothing else was tried."]
+    if record.choice and not record.choice.startswith(record.method):
+        done.append(f"Then {record.method} was run.")
+    elif record.choice and posterior.verdict.trusted:
+        done.append("It passed, and nothing else was tried.")
+    if record.extended:
+        times = "once" if record.extended == 1 else f"{record.extended} times"
+        done.append(f"Further chains of the same method were added {times}, and all draws judged together.")
+    if not posterior.verdict.trusted:
+        done.append("The doubts that are left are listed above; the release calls itself not fit for use.")
+    return done
 
 
 def convergence(posterior: Posterior) -> dict[str, Any]:

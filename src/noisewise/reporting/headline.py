@@ -1,5 +1,6 @@
 """The report's first screen: what was protected, whether the release is fit for use, and for what."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -130,10 +131,17 @@ def promise(manifest: Manifest) -> str:
     replaced = rows if privacy.max_rows_per_unit == 1 else f"{privacy.unit} (at most {privacy.max_rows_per_unit} rows)"
     return (
         f"The unit of protection is {privacy.unit}. Replacing the content of {replaced} by "
-        f"any other changes the probability of every possible release by a factor of at most e^{privacy.epsilon:g}, "
+        f"any other changes the probability of every possible release by a factor of at most e^{privacy.epsilon:g}"
+        f"{_factor(privacy.epsilon)}, "
         f"up to a probability of {delta} (ε = {privacy.epsilon:g}, δ = {delta}; "
         f"ρ = {privacy.rho:.4g})."
     )
+
+
+def _factor(epsilon: float) -> str:
+    """The factor itself, where it is a number that says something."""
+    factor = math.exp(min(epsilon, 20.0))
+    return "" if epsilon > 10 else f" = {factor:,.0f}" if factor >= 100 else f" = {factor:.3g}"
 
 
 def power(shown: str) -> str:

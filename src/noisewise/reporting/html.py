@@ -22,6 +22,8 @@ MOST_TABLE_CELLS = 120
 MARKUP_LIMIT = 2_600_000
 """Bytes of pictures and their tables after which no more pairs are drawn: the page stays below 3 MB."""
 
+_MOST_DECIMALS, _TOO_LONG = 7, 1e9  # beyond these a power of ten is easier to read
+
 
 def render(content: Mapping[str, Any]) -> str:
     """Lay the content out as HTML."""
@@ -34,7 +36,13 @@ def render(content: Mapping[str, Any]) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"number": number, "count": count, "pvalue": pvalue, "percent": percent}
+    environment.filters |= {
+        "number": number,
+        "count": count,
+        "pvalue": pvalue,
+        "percent": percent,
+        "to_error": to_error,
+    }
     content = legible_values(content)
     style = Markup(_source("style.css"))  # noqa: S704 - our own file
     return environment.get_template("page.html").render(**content, style=style, pictures=pictures(content))
@@ -85,7 +93,17 @@ def number(value: float | None, digits: int = 4) -> str:
         return "–"
     if math.isinf(value):
         return "∞" if value > 0 else "−∞"
-    return power(f"{value:,.0f}" if abs(value) >= 10**digits else f"{value:.{digits}g}")
+    return power(f"{value:,.0f}" if abs(value) >= 10**digits else f"{value:,.{digits}g}")
+
+
+def to_error(value: float | None, error: float, digits: int = 3) -> str:
+    """A number with the decimals that tell so many digits of its error: what is beyond them is chance."""
+    if value is None or not math.isfinite(value) or not (math.isfinite(error) and error > 0):
+        return number(value)
+    decimals = digits - 1 - math.floor(math.log10(error))
+    if decimals > _MOST_DECIMALS or abs(value) >= _TOO_LONG:
+        return number(value)
+    return f"{value:,.{max(0, decimals)}f}".replace("-", "−")
 
 
 def count(value: float | None) -> str:
@@ -95,7 +113,7 @@ def count(value: float | None) -> str:
 
 def pvalue(value: float) -> str:
     """A p-value for people."""
-    return "< 0.001" if value < 0.001 else f"{value:.3f}"
+    return "<\u202f0.001" if value < 0.001 else f"{value:.3f}"
 
 
 def percent(value: float | None, digits: int = 0) -> str:

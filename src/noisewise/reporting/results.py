@@ -9,6 +9,7 @@ from noisewise.analysis.support import Support
 from noisewise.noisy_counts import WITHIN
 from noisewise.reporting.measurements import figure
 
+_ON_A_COLUMN = "lost:"  # a note on a column that the report's tables do not have
 UNSUPPORTED, FELL_BACK, CAREFUL = "†", "‡", "!"
 
 
@@ -27,7 +28,7 @@ def result_content(title: str, pooled: Pooled) -> dict[str, Any]:
         "rows": rows,
         "support": support_content(pooled.support),
         "left_out": dict(pooled.left_out),
-        "notes": [note for note in pooled.notes if note not in gaps],
+        "notes": [note for note in pooled.notes if note not in gaps and not note.startswith(_ON_A_COLUMN)],
         "naive_share": figure(float(np.mean(shares)), 3) if shares else None,
     }
 

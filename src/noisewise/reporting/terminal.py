@@ -16,10 +16,12 @@ WORDS = {"holds": "good", "doubtful": "care", "fails": "bad"}
 WIDTH, LABEL, MOST = 44, 30, 40
 
 
-def shown(content: Mapping[str, Any]) -> Iterator[Text | Table]:
-    """What to print, part by part."""
+def shown(content: Mapping[str, Any], time: str = "") -> Iterator[Text | Table]:
+    """What to print, part by part; `time` is what the fit took, where that is known."""
     content = legible_values(content)
     yield headline(content)
+    if content["posterior"]:
+        yield fitness(content["posterior"], time)
     yield noise_bars(content["measurements"]["marginals"])
     for result in content["results"]:
         yield intervals(result)
@@ -44,9 +46,20 @@ def headline(content: Mapping[str, Any]) -> Text:
     return text.append("\n")
 
 
+def fitness(posterior: Mapping[str, Any], time: str = "") -> Text:
+    """Whether the posterior passed its checks, what was done about doubts, and the time it took."""
+    level = "good" if posterior["trusted"] else "bad"
+    text = Text("Posterior\n", style="bold")
+    text.append(f"{SIGNS[level]} {posterior['method']}: ", style=STYLES[level])
+    text.append(f"{posterior['summary']}\n")
+    for sentence in [*posterior["reasons"], *posterior.get("done", ())]:
+        text.append(f"  {sentence}\n")
+    return text.append(f"  The fit took {time}.\n" if time else "")
+
+
 def noise_bars(marginals: Sequence[Mapping[str, Any]]) -> Text:
     """A bar per marginal on a logarithmic scale: noise relative to the average count."""
-    text = Text("Noise as a share of the average count\n", style="bold")
+    text = Text("Noise as a share of the average count, in tenfold steps\n", style="bold")
     shown_ = marginals[:MOST]
     powers = [math.log10(one["relative"]) for one in shown_]
     low, high = min([-3.0, *map(math.floor, powers)]), max([0.0, *powers])

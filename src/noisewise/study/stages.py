@@ -1,12 +1,15 @@
 """The stages of a study, one after the other: each takes what the file says and the values of the stage before."""
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from noisewise.analysis.analyze import analyze
+from noisewise.analysis.parallel import processors
 from noisewise.analysis.pooled import Pooled
 from noisewise.artifacts import Release
+from noisewise.artifacts.timing import Timing, write_timing
 from noisewise.errors import AnalysisError, ReleaseError, StudyError
 from noisewise.noisy_counts import NoisyCounts
 from noisewise.planning.sizes import refuse_large_model
@@ -33,6 +36,17 @@ def fit_counts(noisy_counts: NoisyCounts, section: PosteriorSection, progress: P
         seed=section.seed,
         progress=progress,
     )
+
+
+def fit_release(release: Release, section: PosteriorSection, progress: Progress = silent) -> Posterior:
+    """Fit a release's noisy counts, add the posterior to it, and keep the time it took beside it."""
+    began = time.perf_counter()
+    posterior = fit_counts(release.noisy_counts(), section, progress)
+    seconds = round(time.perf_counter() - began, 1)
+    release.write_posterior(posterior)
+    timing = Timing(posterior_hash=posterior.hash, fit_seconds=seconds, processors=processors())
+    write_timing(release.folder, timing)
+    return posterior
 
 
 def draw(posterior: Posterior, section: SynthesisSection, allow_untrusted: bool = False) -> DrawnDatasets:
@@ -152,12 +166,11 @@ def run_study(
 ) -> Outcome:
     """Go through all stages; noisy counts that are there are taken, never measured again."""
     if release.exists():
-        noisy_counts = release.noisy_counts()
-        _refuse_other_study(study, noisy_counts)
+        release.refuse_if_signed()
+        _refuse_other_study(study, release.noisy_counts())
     else:
-        noisy_counts = measure_study(study, release, progress, ledger=ledger, measuring=measuring)
-    posterior = fit_counts(noisy_counts, study.posterior, progress)
-    release.write_posterior(posterior)
+        measure_study(study, release, progress, ledger=ledger, measuring=measuring)
+    posterior = fit_release(release, study.posterior, progress)
     release.write_datasets(draw(posterior, study.synthesis, allow_untrusted), progress)
     return replace(write_report(release, progress), posterior=posterior)
 

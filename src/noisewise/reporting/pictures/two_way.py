@@ -31,9 +31,9 @@ def difference_picture(pair: dict[str, Any]) -> Markup:
 
     def cell(i: int, j: int) -> tuple[str, float, str, str]:
         spread = pair["spreads"][i][j]
-        tip = f"noisy {pair['noisy'][i][j]:,.0f}, synthetic {pair['synthetic'][i][j]:,.0f}: {spread:+.1f} spreads"
+        tip = f"noisy {pair['noisy'][i][j]:,.0f}, synthetic {pair['synthetic'][i][j]:,.0f}: {_signed(spread)} spreads"
         kind = "above" if spread > 0 else "below"
-        return kind, min(1.0, abs(spread) / FAR), f"{spread:+.1f}".replace("-", "−"), tip
+        return kind, min(1.0, abs(spread) / FAR), _signed(spread), tip
 
     return _grid(pair, cell, "noisy less synthetic counts, in spreads")
 
@@ -84,6 +84,12 @@ def _cell(
 
 def _brief(value: float) -> str:
     return f"{value:,.0f}" if value < 1e6 else f"{value / 1e6:.2f}M"
+
+
+def _signed(spread: float) -> str:
+    """One decimal with its sign, and zero without one."""
+    shown = f"{spread:+.1f}"
+    return "0.0" if float(shown) == 0 else shown.replace("-", "−")
 
 
 def cells_of(labels: Sequence[Sequence[str]]) -> int:
