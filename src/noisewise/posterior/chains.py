@@ -15,6 +15,12 @@ DIVERGED = 1000.0
 LENGTHS = (1.0, 3.5)
 """Trajectory lengths, in units in which the target is about a standard normal; a quarter turn is 1.6."""
 MAX_STEPS = 64
+USUAL, CAREFUL, OFTEN = (0.85, 1.15), (0.1, 0.5), 0.05
+"""Step sizes of trajectories, relative to the chains' own, and how often careful ones are taken.
+
+Where cells are nearly empty the density bends sharply in a few places. A chain that enters one would reject everything
+for hundreds of draws; a short trajectory of small steps leads it out.
+"""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -58,8 +64,8 @@ def go_on(density: Density, chains: Chains, draws: int, random: np.random.Genera
     points = np.empty((draws, *v.shape))
     accepted, diverged, evaluations = 0.0, 0, 0
     for draw in range(draws):
-        step = chains.step * random.uniform(0.85, 1.15)
-        steps = int(np.clip(np.ceil(random.uniform(*LENGTHS) / step), 1, MAX_STEPS))
+        step = chains.step * (random.uniform(*CAREFUL) if random.uniform() < OFTEN else random.uniform(*USUAL))
+        steps = int(np.clip(np.ceil(random.uniform(*LENGTHS) / chains.step), 1, MAX_STEPS))
         momentum = random.standard_normal(v.shape)
         energy = value - 0.5 * (momentum**2).sum(0)
         at, here, slope = v, value, gradient

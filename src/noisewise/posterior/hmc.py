@@ -30,7 +30,7 @@ class Hmc:
 
     chains: int = 4
     """Number of chains."""
-    max_draws: int = 4_000
+    max_draws: int = 10_000
     """Most draws of each chain; a posterior whose verdict does not hold by then says so."""
     target_acceptance: float = 0.7
     """Acceptance rate that the step size is set to."""

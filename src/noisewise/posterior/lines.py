@@ -13,8 +13,10 @@ from noisewise.posterior.arrays import Arrays, Centre
 
 Grid = Float[np.ndarray, "points coordinates"]
 
-LOST = 3.0
+LOST = 6.0
 """A row is lost if it expects fewer than this many standard deviations of the noise in one cell."""
+FAINT = 0.1
+"""Share of the noisy counts' precision that maps take into account in a lost row."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -108,7 +110,7 @@ def lines_through(arrays: Arrays, centre: Centre) -> Lines:
     _, log_p, expected = centre
     share = np.clip(np.exp(log_p), 1e-12, 1 - 1e-12)
     row = layout.row_of[free]
-    weight = np.where(_lost(arrays, expected)[layout.row_of], 0.0, arrays.weight)
+    weight = np.where(_lost(arrays, expected)[layout.row_of], FAINT * arrays.weight, arrays.weight)
     cells = expected[layout.row_of] * share
     tells = weight / (1 + weight * cells)
     squared, product = cells**2 * tells, cells * arrays.count * tells
