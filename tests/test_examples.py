@@ -48,7 +48,7 @@ def run_script(script, *arguments):
 
 
 QUICK = PosteriorSection(method="hmc", settings={"chains": 2, "max_draws": 80})
-"""As few chains and draws as the method allows: whether they are enough is for the verdict, which need not hold here."""
+"""As few chains and draws as there may be: whether they are enough is for the verdict, which need not hold here."""
 
 
 def reduced(study: Study, name: str) -> Study:
