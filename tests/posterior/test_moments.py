@@ -1,7 +1,7 @@
 """Every method draws from the paper's density: moments against an importance sample of the dense one, and on Adult.
 
-On Adult a trusted sample of the dense density takes hours. There the fast density, integrated over its latent counts, is
-compared with the dense one point by point at draws from the posterior, and the methods' moments with each other.
+On Adult a trusted sample of the dense density takes hours. There the fast density, integrated over its latent counts,
+is compared with the dense one point by point at points of the posterior, and the methods' moments with each other.
 """
 
 import jax
