@@ -61,6 +61,7 @@ def tables(
     names: Names,
     repeats: Annotated[int | None, typer.Option(help="Look at so many repeats only.")] = None,
     folder: Annotated[Path, typer.Option(help="Where they go, a folder for each experiment.")] = DOCUMENTS,
+    keep: Annotated[bool, typer.Option(help="Keep what the tables there have of more repeats.")] = False,
 ) -> None:
     """Write tables and pictures of what was run so far."""
     from experiments.registry import experiment_named
@@ -68,8 +69,20 @@ def tables(
 
     for name in names:
         runs = [run for run in records_of(name).read() if repeats is None or run.repeat < repeats]
-        for path in write_all(experiment_named(name), runs, folder / name):
+        for path in write_all(experiment_named(name), runs, folder / name, keep):
             typer.echo(path)
+
+
+@app.command()
+def page(
+    folder: Annotated[Path, typer.Option(help="Where the tables and README.md are.")] = DOCUMENTS,
+) -> None:
+    """Put the tables into the page that explains them."""
+    from experiments.page import filled
+
+    path = folder / "README.md"
+    path.write_text(filled(path.read_text("utf-8"), folder), "utf-8")
+    typer.echo(path)
 
 
 @app.command()

@@ -32,7 +32,7 @@ DROPPED = ("fnlwgt", "educational-num", "native-country", "occupation", "relatio
 AGE = (16.927, 31.6, 46.2, 60.8, 75.4, 90.0)
 HOURS = (0.902, 20.6, 40.2, 59.8, 79.4, 99.0)
 AGE_MIDDLES = (24.2635, 38.9, 53.5, 68.1, 82.7)
-# The first level of each column is one that is known to be common: parameters are relative to it.
+# The first level of each column is one that is known to be common; race begins with the base of its dummies.
 LEVELS = {
     "workclass": (
         "Private",
@@ -175,6 +175,7 @@ def methods() -> tuple[Method, ...]:
         Napsu(),
         Napsu(name="NAPSU-MQ, canonical cells", cells="canonical"),
         Napsu(name="NAPSU-MQ, Laplace", method=Laplace()),
+        Napsu(name="without noise awareness", method=Laplace(), noise_aware=False),
         Pgm(),
         Pgm(name="PGM, rounding", rounding=True),
         Pgm(name="PGM-repeat-5", repeats=5),
@@ -203,5 +204,5 @@ def adult() -> Experiment:
         repeats=20,
         methods=methods(),
         pools=(10, 25, 50, 100),
-        reduced=("NAPSU-MQ", "PGM", "PGM-repeat-5", "PEP", "RAP", "real data"),
+        reduced=("NAPSU-MQ", "PGM", "PGM-repeat-5", "PEP", "real data"),
     )

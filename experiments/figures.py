@@ -46,7 +46,7 @@ def draw_all(folder: Path, title: str, coverage: Sequence[Row], calibration: Seq
     pictures = {}
     for analysis in dict.fromkeys(str(row["analysis"]) for row in coverage):
         of_this = [row for row in coverage if row["analysis"] == analysis]
-        suffix = "" if len({row["analysis"] for row in coverage}) == 1 else f"-{analysis}"
+        suffix = "" if len({row["analysis"] for row in coverage}) == 1 else f"-{analysis.replace(' ', '-')}"
         pictures[f"coverage{suffix}"] = _by_epsilon(f"{title}: coverage of 95 % intervals ({analysis})", of_this)
         levels = [row for row in calibration if row["analysis"] == analysis]
         pictures[f"calibration{suffix}"] = _panels(

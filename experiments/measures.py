@@ -18,6 +18,10 @@ from experiments.records import Run
 Row = dict[str, object]
 REAL = "real data"
 ALL = "all terms"
+SHARES = ("trusted", "nuts")
+"""Numbers of a method that are yes or no: tables have the share of yes."""
+NOT_DIAGNOSTIC = ("fit_seconds",)
+"""Numbers of a method that other tables have."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -206,21 +210,24 @@ def distance_row(runs: Sequence[Run]) -> Row:
 
 
 def time_row(runs: Sequence[Run]) -> Row:
-    """Median time of making the datasets and of analysing them, and the longest."""
+    """Median time of making the datasets and of analysing them, and the longest; of fitting alone where it is known."""
     made = [run.seconds["datasets"] for run in runs]
-    return {
+    fits = [run.numbers["fit_seconds"] for run in runs if "fit_seconds" in run.numbers]
+    row: Row = {
         "datasets_seconds": rounded(np.median(made)),
         "datasets_seconds_longest": rounded(max(made)),
+        "processor_seconds": rounded(np.median([run.seconds["processor"] for run in runs])),
         "analysis_seconds": rounded(np.median([run.seconds["analysis"] for run in runs])),
     }
+    return row | ({"fit_seconds": rounded(np.median(fits)), "fit_seconds_sum": rounded(sum(fits))} if fits else {})
 
 
 def diagnostics_row(runs: Sequence[Run]) -> Row:
     """The worst of every number a method says about itself: the largest of those that should be small, and so on."""
     row: Row = {}
-    for name in dict.fromkeys(name for run in runs for name in run.numbers):
+    for name in dict.fromkeys(name for run in runs for name in run.numbers if name not in NOT_DIAGNOSTIC):
         values = [run.numbers[name] for run in runs if name in run.numbers]
-        worst = np.mean(values) if name == "trusted" else min(values) if "ess" in name else max(values)
+        worst = np.mean(values) if name in SHARES else min(values) if "ess" in name else max(values)
         row[name] = rounded(worst)
     return row
 

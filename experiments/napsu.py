@@ -1,5 +1,6 @@
 """noisewise itself as a method, and its ablations."""
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -45,19 +46,24 @@ class Napsu(Method):
         noisy_counts = self.measured(task)
         given = noisy_counts if self.noise_aware else as_if_exact(noisy_counts)
         given = mirrored(given) if self.reference == "last" else given
+        start = time.perf_counter()
         posterior = fit(given, self.method, cells=self.cells, seed=task.seed_of("fit"))
+        numbers = numbers_of(posterior) | {"fit_seconds": round(time.perf_counter() - start, 3)}
         drawn = synthesize(posterior, datasets=self.m, seed=task.seed_of("rows"), allow_untrusted=True)
-        if self.reference == "first":
-            return drawn
-        last = np.array(task.schema.sizes) - 1
-        tables = (task.schema.decode(last - encode(table, given.schema)) for table in drawn)
-        return Datasets(tables, numbers=numbers_of(posterior))
+        tables = (drawn[number] for number in range(self.m))
+        if self.reference == "last":
+            last = np.array(task.schema.sizes) - 1
+            tables = (task.schema.decode(last - encode(table, given.schema)) for table in tables)
+        return Datasets(tables, numbers=numbers)
 
 
 def numbers_of(posterior: Posterior) -> dict[str, float]:
     """The figures of a posterior's verdict, and whether it is to be trusted."""
     finite = {name: float(value) for name, value in posterior.verdict.numbers.items() if np.isfinite(value)}
-    return finite | {"trusted": float(posterior.verdict.trusted)}
+    return finite | {
+        "trusted": float(posterior.verdict.trusted),
+        "nuts": float(posterior.record.method == "Nuts"),
+    }
 
 
 def mirrored(noisy_counts: NoisyCounts) -> NoisyCounts:

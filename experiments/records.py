@@ -31,7 +31,7 @@ class Run:
     code: str
     """The commit of the code that ran."""
     seconds: dict[str, float]
-    """Time of making the datasets and of analysing them."""
+    """Time of making the datasets, what the processor worked for it, and time of analysing them."""
     numbers: dict[str, float] = field(default_factory=dict)
     """What the method says about itself, such as R-hat."""
     distances: dict[str, float] = field(default_factory=dict)
@@ -60,12 +60,17 @@ class Records:
     def add(self, run: Run) -> None:
         """Append one finished run."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        if self.path.exists():
-            whole = "".join(self._whole_lines())
-            if len(whole.encode()) < self.path.stat().st_size:
-                self.path.write_text(whole, "utf-8")
+        if self._last_byte() not in (b"", b"\n"):
+            self.path.write_text("".join(self._whole_lines()), "utf-8")
         with self.path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(asdict(run), separators=(",", ":")) + "\n")
+
+    def _last_byte(self) -> bytes:
+        if not self.path.exists() or self.path.stat().st_size == 0:
+            return b""
+        with self.path.open("rb") as file:
+            file.seek(-1, os.SEEK_END)
+            return file.read(1)
 
     def _whole_lines(self) -> list[str]:
         lines = self.path.read_text("utf-8").splitlines(keepends=True)
@@ -105,13 +110,16 @@ def write_table(path: Path, rows: Sequence[dict[str, object]]) -> None:
         writer.writerows(rows)
 
 
-def write_provenance(path: Path, runs: Iterable[Run]) -> None:
-    """What made the tables and pictures of an experiment: code, seed, versions, machine."""
+def write_provenance(path: Path, runs: Iterable[Run], kept: Sequence[tuple[str, str]] = ()) -> None:
+    """What made the tables and pictures of an experiment: code, seed, versions, machine.
+
+    Of (method, ε) in `kept` the rows come from earlier runs; the notes on them go on under "before".
+    """
     from experiments.experiment import SEED
 
     runs = list(runs)
     packages = ("noisewise", "jax", "blackjax", "numpy", "opendp", "mbi", "optax")
-    content = {
+    content: dict[str, object] = {
         "command": f"python -m experiments {' '.join(sys.argv[1:])}",
         "seed": SEED,
         "runs": len(runs),
@@ -120,5 +128,11 @@ def write_provenance(path: Path, runs: Iterable[Run]) -> None:
         "versions": {name: version(name) for name in packages},
         "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
     }
+    if kept and path.exists():
+        earlier = json.loads(path.read_text("utf-8"))
+        history = earlier.pop("before", [])
+        earlier.pop("kept", None)
+        content["kept"] = [f"{method}, ε = {epsilon}" for method, epsilon in kept]
+        content["before"] = history if earlier["code"] == content["code"] else [*history, earlier]
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(content, indent=1) + "\n", "utf-8")
+    path.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", "utf-8")

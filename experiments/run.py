@@ -3,17 +3,16 @@
 import multiprocessing
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from typing import Any
 
 from experiments.distances import distances
 from experiments.experiment import Experiment
-from experiments.napsu import numbers_of
 from experiments.readings import read
 from experiments.records import Records, Run, commit
-from experiments.task import Datasets, Method
+from experiments.task import Method
 
 Tell = Callable[[str], None]
 
@@ -90,10 +89,9 @@ def do(job: Job) -> Run:
 
     experiment = experiment_named(job.experiment)
     method, task = experiment.method(job.method), experiment.task(job.epsilon, job.repeat)
-    start = time.perf_counter()
-    made = method.datasets(task)
-    datasets = made if isinstance(made, list) else [*_all(made)]
-    between = time.perf_counter()
+    start, used = time.perf_counter(), time.process_time()
+    datasets = method.datasets(task)
+    between, used = time.perf_counter(), time.process_time() - used
     readings = [
         reading
         for analysis in experiment.analyses
@@ -106,20 +104,12 @@ def do(job: Job) -> Run:
         epsilon=job.epsilon,
         repeat=job.repeat,
         code=job.code,
-        seconds={"datasets": round(between - start, 3), "analysis": round(end - between, 3)},
-        numbers=_numbers(made),
+        seconds={
+            "datasets": round(between - start, 3),
+            "processor": round(used, 3),
+            "analysis": round(end - between, 3),
+        },
+        numbers=getattr(datasets, "numbers", {}),
         distances=distances(datasets, task.confidential),
         readings=tuple(readings),
     )
-
-
-def _all(datasets: Sequence[Any]) -> Iterable[Any]:
-    return (datasets[number] for number in range(len(datasets)))
-
-
-def _numbers(made: Any) -> dict[str, float]:
-    """What a method says about its datasets: for noisewise the verdict on the posterior."""
-    if isinstance(made, Datasets):
-        return made.numbers
-    posterior = getattr(made, "posterior", None)
-    return {} if posterior is None else numbers_of(posterior)

@@ -3,8 +3,8 @@
 The table of 7,634 people is the population; every repeat draws as many people from it, with replacement, and the truth
 is what the analyses give on the whole table. Coverage is therefore for a population, as in the toy, on real data with
 mixed types and codes for "not applicable" (an income decile for people under 15, a walking difficulty for those under
-5). The marginals hold what the two analyses rest on: with them, and without noise, the model gives the true
-coefficients.
+5). The marginals hold what the two analyses rest on, each in one table: with them, and without noise, the model gives
+the true coefficients. What the codes' definitions exclude is declared in rules.
 """
 
 from functools import cache, lru_cache
@@ -22,47 +22,55 @@ from experiments.peers.rap import Rap
 from experiments.peers.real import RealData
 from experiments.task import Confidential, Method
 from noisewise.analysis import glm
-from noisewise.schema import Categorical, Numeric, Schema
+from noisewise.schema import Categorical, Numeric, Rule, Schema
 from noisewise.workload import Workload
 
 ROWS = 7_634
-AGES = (0.0, 5.0, 15.0, 25.0, 35.0, 45.0, 55.0, 65.0, 75.0, 100.0)
+AGES = (0.0, 5.0, 15.0, 35.0, 55.0, 100.0)
 EDUCATION = {
     "before diploma": ("N", "1", "2", "3", "4"),
-    "diploma": ("5", "6"),
-    "some college": ("7", "8"),
+    "diploma": ("5", "6", "7", "8"),
     "degree": ("9", "10", "11", "12"),
 }
-"""The dictionary's codes, in four groups; N is for people under 3."""
+"""The dictionary's codes, in three groups; N is for people under 3."""
+HOME = {"not own": ("2", "0"), "own": ("1",)}
+"""Those who rent, with those in group quarters, and those who live in a home of their own family's."""
+DECILES = (-0.5, 1.5, 3.5, 5.5, 7.5, 9.5)
+"""Income deciles in twos."""
 MARGINALS = (
-    ("AGEP", "SEX", "EDU"),
-    ("AGEP", "PINCP_DECILE"),
-    ("SEX", "PINCP_DECILE"),
-    ("EDU", "PINCP_DECILE"),
-    ("AGEP", "DPHY"),
-    ("SEX", "DPHY"),
-    ("AGEP", "MSP"),
-    ("OWN_RENT", "MSP"),
+    ("AGEP", "SEX", "PINCP_DECILE"),
+    ("AGEP", "SEX", "OWN_RENT"),
+    ("AGEP", "SEX", "DPHY"),
+    ("AGEP", "EDU"),
 )
+RULES = (
+    {"AGEP": ("[0, 5)", "[5, 15)"), "PINCP_DECILE": {"not": "N"}},
+    {"AGEP": {"not": ("[0, 5)", "[5, 15)")}, "PINCP_DECILE": "N"},
+    {"AGEP": ("[0, 5)", "[5, 15)"), "EDU": {"not": "before diploma"}},
+    {"AGEP": "[0, 5)", "DPHY": {"not": "(missing)"}},
+    {"AGEP": {"not": "[0, 5)"}, "DPHY": "(missing)"},
+)
+"""What cannot occur: income is asked about from 15 on, walking from 5 on; no child has a diploma."""
 ANALYSES = (
-    Analysis(name="linear", formula="PINCP_DECILE ~ AGEP + SEX + EDU", family="gaussian"),
-    Analysis(name="logistic", formula="DPHY ~ AGEP + SEX", family="binomial"),
+    Analysis(name="linear", formula="PINCP_DECILE ~ AGEP + SEX", family="gaussian"),
+    Analysis(name="logistic", formula="OWN_RENT ~ AGEP + SEX", family="binomial"),
+    Analysis(name="rare outcome", formula="DPHY ~ AGEP + SEX", family="binomial"),
 )
 
 
 def schema() -> Schema:
-    """Seven columns of four kinds; what is not applicable is a level of its own."""
+    """Seven columns; what is not applicable is a level of its own."""
     return Schema(
         name="sdnist",
         column=(
             Numeric(name="AGEP", edges=AGES, integer=True),
             Categorical(name="SEX", levels=("1", "2")),
             Categorical(name="EDU", levels=tuple(EDUCATION), fold=EDUCATION),
-            Numeric(name="PINCP_DECILE", edges=tuple(k - 0.5 for k in range(11)), integer=True, codes=("N",)),
+            Numeric(name="PINCP_DECILE", edges=DECILES, codes=("N",)),
             Categorical(name="DPHY", levels=("2", "1"), missing="category", missing_values=("N",)),
-            Categorical(name="MSP", levels=("1", "2", "3", "4", "5", "6", "N")),
-            Categorical(name="OWN_RENT", levels=("1", "2", "0")),
+            Categorical(name="OWN_RENT", levels=tuple(HOME), fold=HOME),
         ),
+        rule=tuple(Rule(impossible=levels) for levels in RULES),
     )
 
 
@@ -77,10 +85,9 @@ def population() -> Confidential:
         "AGEP": np.searchsorted(AGES[1:-1], frame["AGEP"].astype(float), side="right"),
         "SEX": positions(frame["SEX"], ("1", "2")),
         "EDU": positions(frame["EDU"].map(group), tuple(EDUCATION)),
-        "PINCP_DECILE": positions(frame["PINCP_DECILE"], (*map(str, range(10)), "N")),
+        "PINCP_DECILE": positions(frame["PINCP_DECILE"], (*map(str, range(10)), "N")) // 2,
         "DPHY": positions(frame["DPHY"], ("2", "1", "N")),
-        "MSP": positions(frame["MSP"], ("1", "2", "3", "4", "5", "6", "N")),
-        "OWN_RENT": positions(frame["OWN_RENT"], ("1", "2", "0")),
+        "OWN_RENT": positions((frame["OWN_RENT"] == "1").map({False: "not own", True: "own"}), tuple(HOME)),
     }
     return Confidential(schema=schema(), codes=np.stack([columns[n] for n in schema().names], axis=1).astype(np.int64))
 

@@ -11,7 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from engines.generated import MARGINALS, SCHEMA, agrees, broken, table, thinned_agrees
-from noisewise.confidential import files, grouping
+from noisewise.confidential import files, grouping, joining
+from noisewise.confidential import source as engine_source
 from noisewise.confidential.counts import count
 from noisewise.errors import DataError
 from noisewise.schema import Categorical, Rule, Schema
@@ -41,6 +42,24 @@ def test_the_size_of_a_batch_changes_nothing(monkeypatch, sets):
     assert agrees(count(data, SCHEMA, MARGINALS, progress=lambda *step: steps.append(step)), data)
     assert steps == sorted(steps)
     assert steps[-1] == ("counting", 100, 100)
+
+
+def test_progress_grows_with_the_rows_that_are_read(monkeypatch, tmp_path):
+    """The engine gives every step of its plan some weight, and would be at a tenth when it has read all rows."""
+    monkeypatch.setattr(engine_source, "_LOOK_EVERY", 0.005)
+    duckdb.sql(f"COPY (SELECT range % 50 AS a, range % 7 AS b, range % 11 AS c FROM range(3_000_000)) "
+               f"TO '{tmp_path / 't.parquet'}' (ROW_GROUP_SIZE 100_000)")  # fmt: skip
+    schema = Schema(
+        column=tuple(Categorical(name=n, levels=tuple(range(k))) for n, k in (("a", 50), ("b", 7), ("c", 11)))
+    )
+    monkeypatch.setattr(joining, "MOST_CELLS", 1)
+    seen = []
+    count(str(tmp_path / "t.parquet"), schema, [("a", "b"), ("b", "c"), ("a", "c")],
+          progress=lambda what, done, total: seen.append(done))  # fmt: skip
+    assert seen == sorted(seen)
+    before = seen[: seen.index(100)]
+    assert before[-1] >= 60
+    assert len(set(before)) >= 5
 
 
 def test_codes_that_are_held_are_computed_once(monkeypatch):
@@ -96,6 +115,44 @@ def test_no_more_rows_of_a_unit_than_declared(most):
     shuffled = data.take(np.random.default_rng(1).permutation(len(data)))
     again = count(shuffled, SCHEMA, MARGINALS, "person", most)
     assert all((exact.tables[m] == again.tables[m]).all() for m in MARGINALS)
+
+
+def test_units_may_be_counted_in_parts(monkeypatch):
+    data = table()
+    whole = count(data, SCHEMA, MARGINALS, "person", 2)
+    monkeypatch.setattr(files, "_ROWS_AT_ONCE", len(data) // 3)
+    steps = []
+    parts = count(data, SCHEMA, MARGINALS, "person", 2, progress=lambda *step: steps.append(step))
+    assert parts.rows == whole.rows
+    assert all((parts.tables[m] == whole.tables[m]).all() for m in MARGINALS)
+    assert steps == sorted(steps)
+    assert len({done for _, done, _ in steps}) >= 4
+    with pytest.raises(DataError, match="missing-forbidden"):
+        count(changed(data, person=None), SCHEMA, MARGINALS, "person", 2)
+
+
+def test_choosing_rows_of_units_needs_no_more_memory_than_there_is(monkeypatch, tmp_path):
+    """A million rows do not fit in 64 MB at once; in parts they do, and the counts are those of all the memory."""
+    duckdb.sql(
+        "COPY (SELECT hash(range) % 600_000 AS person, ['x', 'y', 'z'][1 + range % 3] AS a, range % 10 AS b "
+        f"FROM range(1_000_000)) TO '{tmp_path / 't.parquet'}'"
+    )
+    schema = Schema(
+        column=(Categorical(name="a", levels=("x", "y", "z")), Categorical(name="b", levels=tuple(range(10))))
+    )
+    source, engine = str(tmp_path / "t.parquet"), files._engine
+    whole = count(source, schema, [("a", "b")], "person", 1)
+
+    def small(*arguments, **settings):
+        connection = engine(*arguments, **settings)
+        connection.con.execute("SET memory_limit = '64MB'")
+        return connection
+
+    monkeypatch.setattr(files, "_engine", small)
+    with pytest.raises(DataError, match="source-not-readable"):
+        count(source, schema, [("a", "b")], "person", 1)
+    monkeypatch.setattr(files, "_ROWS_AT_ONCE", 100_000)
+    assert (count(source, schema, [("a", "b")], "person", 1).tables["a", "b"] == whole.tables["a", "b"]).all()
 
 
 def test_what_is_kept_of_a_unit_depends_on_that_unit_alone():

@@ -1,5 +1,8 @@
 """A killed run goes on where it stopped; readings, bands and widths are what they say."""
 
+import csv
+import json
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -10,6 +13,9 @@ from experiments.measures import band, coverage, groups, largest_pools, width_ra
 from experiments.napsu import Napsu
 from experiments.readings import LEVELS, Reading, read
 from experiments.records import Records, Run
+from experiments.registry import experiment_named
+from experiments.run import jobs, run
+from experiments.tables import write_all
 from experiments_small import toy_task
 from noisewise.analysis import analyze, glm
 from noisewise.analysis.remedies import RidgeBootstrap
@@ -30,7 +36,7 @@ def _run(repeat: int, estimate: float | None = 1.0, method: str = "a") -> Run:
         epsilon=1.0,
         repeat=repeat,
         code="abc",
-        seconds={"datasets": 1.0, "analysis": 0.1},
+        seconds={"datasets": 1.0, "processor": 0.9, "analysis": 0.1},
         readings=readings,
     )
 
@@ -135,3 +141,31 @@ def test_distances_are_total_variation():
     both = distances([confidential.table, flipped], confidential)
     assert both["1-way"] == pytest.approx(abs(first[0] - first[1]) / 6)
     assert both["1-way, one dataset"] == 0.0
+
+
+def test_tables_keep_what_has_more_repeats(tmp_path):
+    experiment = experiment_named("toy")
+    methods = [experiment.method(method) for method in ("PEP", "real data")]
+
+    def done(repeats, epsilons):
+        records = Records(tmp_path / f"{repeats}.jsonl")
+        run(jobs(experiment, records, repeats, epsilons, methods), records, 1, lambda text: None)
+        return records.read()
+
+    write_all(experiment, done(2, (1.0,)), tmp_path)
+    before = (tmp_path / "coverage.csv").read_bytes()
+    fewer = done(1, (0.5, 1.0))
+
+    write_all(experiment, fewer, tmp_path, keep=True)
+
+    def counted():
+        with (tmp_path / "coverage.csv").open(encoding="utf-8") as file:
+            return {(row["method"], row["epsilon"]): row["repeats"] for row in csv.DictReader(file)}
+
+    both = counted()
+    assert both == {(m, e): n for m in ("PEP", "real data") for e, n in (("0.5", "1"), ("1", "2"))}
+    assert set(before.splitlines()) < set((tmp_path / "coverage.csv").read_bytes().splitlines())
+    note = json.loads((tmp_path / "made.json").read_text("utf-8"))
+    assert note["kept"] == ["PEP, ε = 1", "real data, ε = 1"]
+    write_all(experiment, fewer, tmp_path)
+    assert set(counted().values()) == {"1"}  # unless told to, nothing is kept

@@ -31,7 +31,10 @@ def random_graph(random, rings):
 
 
 def ranks_of(seed, understate=1.0):
-    """Ranks of a random parameter and of two random expected counts in one invented problem."""
+    """Ranks of a random parameter and of two random expected counts in one invented problem; None if not trusted.
+
+    Leaving problems out by what their noisy counts are like leaves ranks uniform.
+    """
     random = np.random.default_rng([20, seed])
     epsilon = (0.1, 1.0, 10.0)[seed % 3]
     # Rings that are measured almost without noise are beyond the samplers, and their verdict says so.
@@ -43,7 +46,8 @@ def ranks_of(seed, understate=1.0):
     noisy = random.multivariate_normal(ROWS * model.probabilities(theta), covariance, method="cholesky")
     given = problem(sizes, marginals, noisy, understate * stddev, ROWS, prior=PRIOR)
     draws, verdict = hmc_draws(given, Hmc(), seed, silent)
-    assert verdict.trusted or understate < 1, (seed, verdict.reasons)
+    if not verdict.trusted and understate == 1:
+        return None
     flat = draws.reshape(-1, model.parameters)
     chosen = flat[np.linspace(0, len(flat) - 1, DRAWS).round().astype(int)]
     cells = random.integers(model.cells, size=2)
@@ -63,9 +67,11 @@ def statistics(ranks):
 @pytest.mark.slow
 def test_ranks_are_uniform_and_understated_noise_is_found():
     # The broken twin is told that the noise is 30 % smaller than it is. Two problems of three feel it.
-    good = statistics(np.array([ranks_of(seed) for seed in range(400)]))
+    ranks = [ranks for seed in range(400) if (ranks := ranks_of(seed)) is not None]
+    good = statistics(np.array(ranks))
     broken = statistics(np.array([ranks_of(seed, 0.7) for seed in range(400)]))
-    print("good", good.round(1), "broken", broken.round(1), "critical", round(CRITICAL, 1))
+    print("trusted", len(ranks), "good", good.round(1), "broken", broken.round(1), "critical", round(CRITICAL, 1))
+    assert len(ranks) >= 390
     assert (good < CRITICAL).all()
     assert (broken > CRITICAL).any()
 

@@ -97,8 +97,8 @@ def test_extending_adds_chains_and_judges_all():
     first = fit(ward_counts([250, 310, 290, 150], 8.0, 1000), Hmc(), seed=4)
     more = extend(first)
     kept = min(first.theta.shape[1], more.theta.shape[1])
-    np.testing.assert_array_equal(more.theta[:8, :kept], first.theta[:, :kept])
-    assert len(more.theta) == 16
+    np.testing.assert_array_equal(more.theta[: len(first.theta), :kept], first.theta[:, :kept])
+    assert len(more.theta) == 2 * len(first.theta)
     assert more.verdict.numbers["ess"] > 1.3 * first.verdict.numbers["ess"] * kept / first.theta.shape[1]
     assert extend(first).theta.tobytes() == more.theta.tobytes()
     assert more.record.extended == 1

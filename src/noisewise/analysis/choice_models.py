@@ -74,6 +74,10 @@ def ordered_logit(formula: str) -> OrderedLogit:
     return OrderedLogit(formula)
 
 
+CHOICE_MODELS = {"multinomial-logit": multinomial_logit, "ordered-logit": ordered_logit}
+"""Models that are not generalised linear ones, by the names that files and commands use."""
+
+
 def _levels(ready: Prepared) -> tuple[str, tuple[str, ...]]:
     """The outcome and its levels."""
     outcome = ready.parsed.outcome

@@ -13,12 +13,9 @@ from typing import Any
 import numpy as np
 
 from noisewise.confidential.moments import period_of
-from noisewise.confidential.readings import reading_name, with_readings
+from noisewise.confidential.readings import FORBIDDEN, OUTSIDE, reading_name, with_readings
 from noisewise.confidential.source import Source
 from noisewise.schema import Boolean, Categorical, Column, Date, Datetime, Numeric, QuantileNumeric
-
-OUTSIDE = -1
-FORBIDDEN = -2
 
 _LONGS = (-(2**63), 2**63 - 1)
 
@@ -32,7 +29,9 @@ def level_codes(table: Any, columns: Mapping[str, Column], keep: Sequence[str] =
     read = with_readings(table, ready, keep)
     moments = {name: column for name, column in ready.items() if isinstance(column, Date | Datetime)}
     periods = {
-        name: period_of(column, read[name], read[reading_name(name)], partial(position, leaves=_period_leaves(column)))
+        name: period_of(
+            column, read[name], read[reading_name(name)], partial(position, leaves=_period_leaves(column, read[name]))
+        )
         for name, column in moments.items()
     }
     read = read.mutate(**{reading_name(name): period for name, period in periods.items()})
@@ -60,10 +59,10 @@ def _level_code(column: Column, value: Any, reading: Any) -> Any:
     return _bins(column, value, reading)
 
 
-def _text_levels(column: Categorical, value: Any, place: Any) -> Any:
+def _text_levels(column: Categorical, value: Any, code: Any) -> Any:
+    if code.type().is_int32():  # the engine has found it
+        return code
     others = column.labels.index(column.other) if column.other is not None else OUTSIDE
-    if place.type().is_int32():  # the engine has found it among the levels
-        return _coded(column, _missing(column, value), [(place.isnull(), others)], place - 1)
     own = [tuple(map(str, values)) for values in column.source_values]
     levels = [(_among(value, values), code) for code, values in enumerate(own)]
     if column.other is not None and len(own[others]) == 1:
@@ -99,7 +98,10 @@ def _integer_levels(column: Categorical, value: Any, number: Any) -> Any:
 
 def _yes_or_no(column: Boolean, value: Any, number: Any) -> Any:
     if value.type().is_boolean():
-        return _coded(column, _missing(column, value), [(~value, 0), (value, 1)], OUTSIDE)
+        sides = [(~value, 0), (value, 1)]
+        if _missing_comes_last(column):
+            return _cases([*sides, (_missing(column, value), _if_missing(column))], OUTSIDE)
+        return _coded(column, _missing(column, value), sides, OUTSIDE)
     no, yes = number == 0, number == 1
     if value.type().is_string():
         word = value.strip().lower()
@@ -119,8 +121,11 @@ def _bins(column: Numeric, value: Any, number: Any) -> Any:
         tests.append((_at_most, column.edges[-1]))
         leaves.append(column.bins - 1 if column.beyond == "end-bins" else OUTSIDE)
     codes = [(_means(value, number, text), column.bins + i) for i, text in enumerate(column.codes)]
-    inside = position(lambda test: test[0](number, test[1]), tests, leaves)
-    return _coded(column, _missing(column, value, number), [*codes, *_unread(value, number)], inside)
+    cases, missing = [*codes, *_unread(value, number)], _missing(column, value, number)
+    place = partial(position, lambda test: test[0](number, test[1]), tests)
+    if cases or not _missing_comes_last(column):
+        return _coded(column, missing, cases, place(leaves))
+    return place([*leaves[:-1], _cases([(missing, _if_missing(column))], leaves[-1])])
 
 
 def _unread(value: Any, reading: Any) -> list[tuple[Any, int]]:
@@ -142,15 +147,18 @@ def _within_longs(edge: int) -> int:
     return min(max(edge, _LONGS[0]), _LONGS[1])
 
 
-def position(before: Callable[[Any], Any], boundaries: Sequence[Any], leaves: Sequence[int]) -> Any:
+def position(before: Callable[[Any], Any], boundaries: Sequence[Any], leaves: Sequence[Any]) -> Any:
     """The leaf for a value's place among boundaries, by halving: `before(b)` says that the value lies before b.
 
-    A CASE with a branch per boundary would compare every value with half of them.
+    A CASE with a branch per boundary would compare every value with half of them. NULL and NaN lie before nothing, and
+    end at the last leaf. A leaf is a code or an expression.
     """
     import ibis
 
-    if not boundaries:
+    if all(isinstance(leaf, int) and leaf == leaves[0] for leaf in leaves):
         return ibis.literal(leaves[0], "int32")
+    if not boundaries:
+        return leaves[0]
     middle = len(boundaries) // 2
     lower = position(before, boundaries[:middle], leaves[: middle + 1])
     upper = position(before, boundaries[middle + 1 :], leaves[middle + 1 :])
@@ -167,25 +175,38 @@ def _means(value: Any, number: Any, text: str) -> Any:
 
 def _periods(column: Date | Datetime, value: Any, found: Any) -> Any:
     read = value.type().is_string() or value.type().is_integer()
+    if not read and _missing_comes_last(column):
+        return found
     return _coded(column, _missing(column, value), [(found.isnull(), OUTSIDE)] if read else [], found)
 
 
-def _period_leaves(column: Date | Datetime) -> list[int]:
-    """The code before the first period, those of the periods, and the code after the last."""
+def _period_leaves(column: Date | Datetime, value: Any) -> list[Any]:
+    """The code before the first period, those of the periods, and the code after the last: or of what is missing."""
     last = len(column.starts) - 2
     below, above = (0, last) if column.beyond == "end-bins" else (OUTSIDE, OUTSIDE)
-    return [below, *range(last + 1), above]
+    return [below, *range(last + 1), _cases([(value.isnull(), _if_missing(column))], above)]
 
 
 def _coded(column: Column, missing: Any, cases: list[tuple[Any, int]], otherwise: Any) -> Any:
+    return _cases([(missing, _if_missing(column)), *cases], otherwise)
+
+
+def _cases(branches: list[tuple[Any, int]], otherwise: Any) -> Any:
     import ibis
 
-    if_missing = column.size - 1 if column.missing == "category" else FORBIDDEN
-    branches = [(missing, if_missing), *cases]
     return ibis.cases(
         *((condition, ibis.literal(code, "int32")) for condition, code in branches),
         else_=ibis.literal(otherwise, "int32") if isinstance(otherwise, int) else otherwise.cast("int32"),
     )
+
+
+def _if_missing(column: Column) -> int:
+    return column.size - 1 if column.missing == "category" else FORBIDDEN
+
+
+def _missing_comes_last(column: Column) -> bool:
+    """Whether only NULL and NaN are missing, which no comparison is true of: they need no look before it."""
+    return not column.missing_values
 
 
 def _missing(column: Column, value: Any, number: Any = None) -> Any:

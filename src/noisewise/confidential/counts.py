@@ -5,20 +5,22 @@ be counted has a code below zero, which its groups show: counting and checking a
 come back from the engine, never a row.
 """
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NoReturn
 
 import numpy as np
 
 from noisewise.confidential.boundary import private_files
-from noisewise.confidential.codes import FORBIDDEN, OUTSIDE, level_codes
-from noisewise.confidential.grouping import Groups, grouped
+from noisewise.confidential.codes import level_codes
+from noisewise.confidential.grouping import grouped
+from noisewise.confidential.joining import Groups, added
+from noisewise.confidential.readings import FORBIDDEN, OUTSIDE
 from noisewise.confidential.refusals import Fault, fault_number, faults_of
 from noisewise.confidential.source import Source
 from noisewise.confidential.sources import opened
-from noisewise.confidential.units import some_of_each_unit
+from noisewise.confidential.units import parts_of, some_of_each_unit
 from noisewise.confidential.withheld import withheld
 from noisewise.errors import DataError
 from noisewise.progress import Progress, silent
@@ -62,10 +64,19 @@ def count(
     faults = faults_of(schema, unit)
     sets = [tuple(f"v{names.index(name)}" for name in marginal) for marginal in wanted]
     with private_files(), opened(data) as source:
-        coded = withheld(lambda: _coded(source, schema, names, faults, unit, max_rows_per_unit), source.failure)
         asked = [("fault",), *sets] if faults else sets
-        cells = [len(faults) + 1] * bool(faults) + [math.prod(schema.shape(marginal)) for marginal in wanted]
-        groups = withheld(lambda: grouped(source, coded, asked, cells, progress), source.failure)
+        sizes = {f"v{i}": schema.column(name).size for i, name in enumerate(names)} | {"fault": len(faults) + 1}
+        parts = withheld(lambda: parts_of(source, unit), source.failure)
+
+        def of_part(number: int) -> list[Groups]:
+            def share(what: str, done: int, total: int) -> None:
+                progress(what, int(100 * (number + done / total) / len(parts)), 100)
+
+            coded = _coded(parts[number], schema, names, faults, unit, max_rows_per_unit)
+            return grouped(parts[number], coded, asked, sizes, share)
+
+        found = [withheld(partial(of_part, number), source.failure) for number in range(len(parts))]
+    groups = [added(of_set) for of_set in zip(*found, strict=True)]
     marginal_groups = dict(zip(wanted, groups[-len(wanted) :], strict=True))
     return withheld(lambda: _checked(schema, marginal_groups, groups, faults), "engine-failed")
 

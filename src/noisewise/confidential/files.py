@@ -18,6 +18,7 @@ _DELIMITERS = ",;\t|"
 _LONGEST_HEADER = 1_000_000
 _HELD_TYPE = "INTEGER"
 _MOST_HELD = 250_000_000  # numbers of 4 bytes: a gigabyte
+_ROWS_AT_ONCE = 4_000_000  # sorting a row takes some hundred bytes
 
 
 def open_path(address: str) -> Source:
@@ -69,10 +70,17 @@ def _source(connection: Any, table: Any, names: tuple[str, ...], failure: str = 
         rows = run(f"SELECT count(*) FROM ({query}) AS coded").fetchone()[0]
         if rows * columns > _MOST_HELD:
             return query
-        run(f"CREATE TEMP TABLE coded AS SELECT COLUMNS(*)::{_HELD_TYPE} FROM ({query}) AS coded")
+        run(f"CREATE OR REPLACE TEMP TABLE coded AS SELECT COLUMNS(*)::{_HELD_TYPE} FROM ({query}) AS coded")
         return "SELECT * FROM coded"
 
-    return Source(table=table, names=names, close=connection.disconnect, failure=failure, hold=hold)
+    return Source(
+        table=table,
+        names=names,
+        close=connection.disconnect,
+        failure=failure,
+        hold=hold,
+        rows_at_once=_ROWS_AT_ONCE,
+    )
 
 
 def _open_csv(path: Path, _: str) -> Source:

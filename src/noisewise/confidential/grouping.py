@@ -1,44 +1,42 @@
 """Many GROUP BYs in few scans: GROUPING SETS where the engine has them, else one query after the other."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
 
+from noisewise.confidential.joining import GroupingSet, Groups, joined, summed
 from noisewise.confidential.source import Source
 from noisewise.progress import Progress
 
-GroupingSet = tuple[str, ...]
-
 SETS_PER_SCAN = {"duckdb": 64, "postgres": 16, "pyspark": 4}
-"""How many marginals one scan counts, where the engine can count several. docs/engines.md has the measurements."""
+"""How many tables one scan counts, where the engine can count several. docs/engines.md has the measurements."""
 
 MAX_ANSWER = 20_000_000  # numbers of 8 bytes that one scan may return
 
 _ABSENT = -9  # in place of the NULL of a column that a grouping set does not have; level codes are -2 or more
 
 
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class Groups:
-    """The groups of one grouping set. Secret."""
-
-    codes: np.ndarray
-    """One row per group, one column per column of the set."""
-    totals: np.ndarray
-    """How many rows each group has."""
-
-
 def grouped(
-    source: Source, coded: Any, sets: Sequence[GroupingSet], cells: Sequence[int], progress: Progress
+    source: Source, coded: Any, sets: Sequence[GroupingSet], sizes: Mapping[str, int], progress: Progress
 ) -> list[Groups]:
-    """The groups of each set of columns of `coded`, in the order of the sets; `cells` says how many each may have."""
+    """The groups of each set of columns of `coded`, in the order of the sets; `sizes` are the numbers of levels."""
+    together = joined(sets, sizes)
+    found = dict(zip(together, _counted(source, coded, together, sizes, progress), strict=True))
+    homes = [next(columns for columns in together if {*wanted} <= {*columns}) for wanted in sets]
+    return [summed(found[home], home, wanted) for home, wanted in zip(homes, sets, strict=True)]
+
+
+def _counted(
+    source: Source, coded: Any, sets: Sequence[GroupingSet], sizes: Mapping[str, int], progress: Progress
+) -> list[Groups]:
     several = SETS_PER_SCAN.get(source.backend.name)
     if several is None:
         return [_one_by_one(coded, names) for names in sets]
     _tell_of_memory_tables(coded)
     query = source.backend.compile(coded)
-    batches = _batches(sets, cells, several)
+    batches = _batches(sets, [prod(sizes[name] for name in columns) for columns in sets], several)
     if len(batches) > 1:
         query = source.hold(query)
     found: list[Groups] = []

@@ -12,6 +12,11 @@ from noisewise.confidential.moments import END, END_PATTERN, checked_moment, par
 from noisewise.errors import DataError
 from noisewise.schema import Boolean, Categorical, Column, Date, Datetime
 
+OUTSIDE = -1
+"""The code of a value that the schema does not know."""
+FORBIDDEN = -2
+"""The code of a missing value where the schema forbids it."""
+
 _NUMBER = "^[-+]?([0-9]{1,18}([.][0-9]{0,40})?|[.][0-9]{1,40})([eE][-+]?[0-9]{1,2})?" + END_PATTERN
 _WHOLE = "^[-+]?[0-9]{1,18}([.]0{0,40})?" + END_PATTERN
 _ALL = 2**62
@@ -73,7 +78,7 @@ def _reading(read: Any, name: str, column: Column) -> Any:
 
     value = read[name]
     if isinstance(column, Categorical) and not column.integer_levels:
-        return _place(column, value) if _may_be_placed(column, read, value) else ibis.null("int8")
+        return _place(column, value) if _may_be_placed(read, value) else ibis.null("int8")
     if isinstance(column, Date | Datetime):
         prefix = f"{name}_"
         parts = {part.removeprefix(prefix): read[part] for part in read.columns if part.startswith(prefix)}
@@ -84,26 +89,39 @@ def _reading(read: Any, name: str, column: Column) -> Any:
     return _stored_number(column, value)
 
 
-def _may_be_placed(column: Categorical, read: Any, value: Any) -> bool:
-    """Whether a text's place among the levels is its code, and the engine finds places fast.
+def _may_be_placed(read: Any, value: Any) -> bool:
+    """Whether the engine finds the code of a text fast.
 
-    DuckDB looks once for each text in a block's dictionary, which halves the time of counting. The others would look
-    once for each row, as they do without.
+    DuckDB looks once for each text in a block's dictionary, as long as functions do it all: this halves the time of
+    counting. The others would look once for each row, as they do with CASE.
     """
-    plain = all(len(values) == 1 for values in column.source_values) and column.other not in column.levels
-    return plain and bool(value.type().is_string()) and read.get_backend().name == "duckdb"
+    return bool(value.type().is_string()) and read.get_backend().name == "duckdb"
 
 
 def _place(column: Categorical, value: Any) -> Any:
-    """The place of a text among the levels, counted from 1; NULL for others."""
+    """The code of a text, NULL among them: it is looked for in a list, and its place leads to the code in another."""
     import ibis
     import ibis.expr.datatypes as dt
 
-    @ibis.udf.scalar.builtin(signature=((dt.Array(dt.string), dt.string), dt.int32))  # type: ignore[untyped-decorator]
+    @ibis.udf.scalar.builtin(signature=((dt.Array(dt.string), dt.string), dt.int64))  # type: ignore[untyped-decorator]
     def list_position(texts: Any, text: Any) -> Any:
+        """What DuckDB calls it; it finds NULL too."""
+
+    @ibis.udf.scalar.builtin(signature=((dt.Array(dt.int32), dt.int64), dt.int32))  # type: ignore[untyped-decorator]
+    def list_extract(numbers: Any, place: Any) -> Any:
         """What DuckDB calls it."""
 
-    return list_position([str(level) for level in column.levels], value)
+    code_of = text_codes(column)
+    unknown = column.labels.index(column.other) if column.other is not None else OUTSIDE
+    found = ibis.greatest(list_position(list(code_of), value), 0)  # the place that is not NULL
+    return list_extract([unknown, *code_of.values()], found + 1)
+
+
+def text_codes(column: Categorical) -> dict[str | None, int]:
+    """The code of every text that a column of texts declares, and of NULL."""
+    if_missing = column.size - 1 if column.missing == "category" else FORBIDDEN
+    codes = {str(text): code for code, texts in enumerate(column.source_values) for text in texts}
+    return codes | dict.fromkeys((*column.missing_values, None), if_missing)
 
 
 def _stored_number(column: Column, value: Any) -> Any:

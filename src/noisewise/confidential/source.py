@@ -1,5 +1,6 @@
 """An open source: a table inside an engine, and how to ask it."""
 
+import json
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
@@ -39,6 +40,8 @@ class Source:
     """The code of the error when reading fails: files are read only when they are counted."""
     hold: Callable[[str], str] = _as_it_is
     """Makes a query that is asked of many times cheaper to ask again, where the engine is ours and has the room."""
+    rows_at_once: int | None = None
+    """How many rows the engine may sort at once, where it must not write to disk; None where it may."""
     instants: frozenset[int] = frozenset()
     """Positions of columns that hold instants although Ibis takes them for local times."""
 
@@ -77,13 +80,36 @@ class Source:
 
 def _in_duckdb(connection: Any, query: str, pulse: Callable[[float], None]) -> dict[str, np.ndarray]:
     """Run a query in a thread, and meanwhile ask the engine how far it is; an interruption stops the engine too."""
+    most = 1.0 if pulse is _unheard else _share_of_reading(connection, query)
+    told = 0.0
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(lambda: connection.execute(query).fetchnumpy())
         try:
             while not wait([running], timeout=_LOOK_EVERY).done:
-                pulse(max(0.0, min(1.0, connection.query_progress() / 100)))
+                told = max(told, min(1.0, connection.query_progress() / 100 / most))
+                pulse(told)
         except BaseException:
             connection.interrupt()
             raise
         found: dict[str, np.ndarray] = running.result()
         return found
+
+
+def _share_of_reading(connection: Any, query: str) -> float:
+    """How far the engine thinks it is when the table has been read, as it gives every step of its plan some weight.
+
+    What comes after reading takes next to no time: groups are few. The steps that take what another has prepared are
+    those that group and those that read a shared step; the weight of each is how many rows it is expected to pass on.
+    """
+    (plan,) = json.loads(connection.execute(f"EXPLAIN (FORMAT json) {query}").fetchall()[0][1])
+    reading = following = 0
+    steps = [plan]
+    while steps:
+        step = steps.pop()
+        steps += step["children"]
+        rows = int(step.get("extra_info", {}).get("Estimated Cardinality", 0))
+        if "GROUP_BY" in step["name"] or step["name"] == "CTE_SCAN":
+            following += rows
+        elif not step["children"] or "WINDOW" in step["name"]:
+            reading += rows
+    return reading / (reading + following) if reading else 1.0

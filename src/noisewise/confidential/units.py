@@ -5,10 +5,22 @@ they are put into an order by a digest of the unit's name and the row's level co
 unit can push another one's rows in or out, and every engine takes the same.
 """
 
+from dataclasses import replace
 from functools import reduce
 from typing import Any
 
+from noisewise.confidential.source import Source
 from noisewise.errors import DataError
+
+
+def parts_of(source: Source, unit: str | None) -> list[Source]:
+    """The table in parts that the engine can sort, all rows of a unit in the same one."""
+    if unit is None or source.rows_at_once is None:
+        return [source]
+    counted = source.run(source.backend.compile(source.table.aggregate(rows=source.table.count())))
+    parts = 1 + int(counted[0, 0]) // source.rows_at_once
+    place = (source.column(unit).hash() % parts).abs()
+    return [source] if parts == 1 else [replace(source, table=source.table.filter(place == i)) for i in range(parts)]
 
 
 def some_of_each_unit(coded: Any, name: str, most: int) -> Any:

@@ -6,6 +6,7 @@ Plain NumPy and SciPy; `target.py` turns it into JAX arrays.
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -15,8 +16,16 @@ from noisewise.posterior.problem import Problem
 from noisewise.posterior.restricted import Restricted, offsets, restricted
 from noisewise.posterior.start import starting_odds
 
-LOST = 3.0
-"""A row is lost if it expects fewer than this many standard deviations of the noise in one cell."""
+
+class Centre(NamedTuple):
+    """A point that maps are made around."""
+
+    free: np.ndarray
+    """Log odds of the coordinates."""
+    log_p: np.ndarray
+    """Log p(cell | row) of all cells."""
+    expected: np.ndarray
+    """Expected counts of the rows."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -115,12 +124,6 @@ class Arrays:
         """Rows by cells: the anchors."""
         entries = (np.ones(self.layout.rows), (np.arange(self.layout.rows), self.anchors))
         return sparse.csr_array(entries, shape=(self.layout.rows, self.layout.cells))
-
-    @cached_property
-    def lost(self) -> np.ndarray:
-        """Which rows have so few expected rows of the table that the noise hides how they divide."""
-        weight = np.maximum.reduceat(self.weight, self.layout.first)
-        return (weight > 0) & (self.at_start[2] ** 2 * weight < LOST**2)
 
     @cached_property
     def reference(self) -> np.ndarray:
@@ -226,10 +229,9 @@ class Arrays:
         lengths = np.diff(self.correction.indptr)
         return tuple(level.cells for level in reversed(self.layout.levels) if lengths[level.cells].any())
 
-    @cached_property
-    def at_start(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """At the point estimate: log odds of the coordinates, log p(cell | row), and expected counts of the rows."""
-        free = self.start[self.free] - self.start[self.reference[self.layout.row_of[self.free]]]
+    def centre(self, log_cells: np.ndarray) -> Centre:
+        """The point of the model next to a logarithm of every cell, each row of it up to a constant."""
+        free = log_cells[self.free] - log_cells[self.reference[self.layout.row_of[self.free]]]
         odds = self.expand @ free + self.offset
         for cells in self.corrected:
             odds[cells] += self.correction[cells] @ -_log_p(self.layout, odds)[self.anchors]
@@ -239,7 +241,7 @@ class Arrays:
         for above, below in pairwise(self.layout.levels):
             counts = expected[self.layout.row_of[above.cells]] * p[above.cells]
             expected[below.rows] = self.layout.separator_sums[below.rows, above.cells] @ counts
-        return free, log_p, expected
+        return Centre(free, log_p, expected)
 
     @cached_property
     def theta_of_cells(self) -> Matrix:

@@ -12,7 +12,7 @@ from noisewise.posterior.density import Density
 
 DIVERGED = 1000.0
 """A loss of this much log density along a trajectory means that the steps are too long for the place."""
-LENGTHS = (0.8, 2.8)
+LENGTHS = (1.0, 3.5)
 """Trajectory lengths, in units in which the target is about a standard normal; a quarter turn is 1.6."""
 MAX_STEPS = 64
 
@@ -38,8 +38,6 @@ class Stretch(NamedTuple):
 
     draws: np.ndarray
     """Points (draws, dimensions, chains)."""
-    gradients: np.ndarray
-    """The gradients there."""
     acceptance: float
     """Mean acceptance rate."""
     divergences: int
@@ -57,7 +55,7 @@ def chains_at(density: Density, v: np.ndarray, root: np.ndarray, step: float) ->
 def go_on(density: Density, chains: Chains, draws: int, random: np.random.Generator) -> tuple[Chains, Stretch]:
     """Draw with every chain."""
     v, value, gradient, root = chains.v, chains.value, chains.gradient, chains.root
-    points, slopes = np.empty((draws, *v.shape)), np.empty((draws, *v.shape))
+    points = np.empty((draws, *v.shape))
     accepted, diverged, evaluations = 0.0, 0, 0
     for draw in range(draws):
         step = chains.step * random.uniform(0.85, 1.15)
@@ -77,9 +75,9 @@ def go_on(density: Density, chains: Chains, draws: int, random: np.random.Genera
         accepted += float(np.exp(np.minimum(gain, 0)).mean())
         moved = np.log(random.uniform(size=gain.shape)) < gain
         v, value, gradient = np.where(moved, at, v), np.where(moved, here, value), np.where(moved, slope, gradient)
-        points[draw], slopes[draw] = v, gradient
+        points[draw] = v
     chains = replace(chains, v=v, value=value, gradient=gradient)
-    return chains, Stretch(points, slopes, accepted / draws, diverged, evaluations)
+    return chains, Stretch(points, accepted / draws, diverged, evaluations)
 
 
 def _pushed(root: np.ndarray, momentum: np.ndarray) -> np.ndarray:

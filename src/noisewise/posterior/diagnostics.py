@@ -95,19 +95,19 @@ def _split(draws: Draws) -> Float[np.ndarray, "halves half quantities"]:
 
 def _rank_normalise(draws: Draws) -> Draws:
     """Replace values by normal scores of their ranks over all chains; ties share their mean rank."""
-    flat = draws.reshape(-1, draws.shape[-1])
-    size = len(flat)
-    order = np.argsort(flat, axis=0, kind="stable")
-    ordered = np.take_along_axis(flat, order, axis=0)
-    starts = np.concatenate([np.ones((1, flat.shape[1]), bool), ordered[1:] != ordered[:-1]])
-    position = np.arange(size)[:, None]
-    first = np.maximum.accumulate(np.where(starts, position, 0), axis=0)
-    ends = np.concatenate([starts[1:], np.ones((1, flat.shape[1]), bool)])
-    last = np.minimum.accumulate(np.where(ends, position, size)[::-1], axis=0)[::-1]
+    flat = np.ascontiguousarray(draws.reshape(-1, draws.shape[-1]).T)  # sorting is fast along what lies together
+    size = flat.shape[1]
+    order = np.argsort(flat, axis=1)
+    ordered = np.take_along_axis(flat, order, axis=1)
+    edge = np.ones((len(flat), 1), bool)
+    rises = ordered[:, 1:] != ordered[:, :-1]
+    position = np.arange(size)
+    first = np.maximum.accumulate(np.where(np.hstack([edge, rises]), position, 0), axis=1)
+    last = np.minimum.accumulate(np.where(np.hstack([rises, edge]), position, size)[:, ::-1], axis=1)[:, ::-1]
     ranks = np.empty_like(flat)
-    np.put_along_axis(ranks, order, (first + last) / 2 + 1, axis=0)
+    np.put_along_axis(ranks, order, (first + last) / 2 + 1, axis=1)
     scores: np.ndarray = ndtri((ranks - 0.375) / (size + 0.25))
-    return scores.reshape(draws.shape)
+    return scores.T.reshape(draws.shape)
 
 
 def _plain_rhat(draws: Draws) -> Quantities:

@@ -28,11 +28,11 @@ class Hmc:
     up where much has to be drawn.
     """
 
-    chains: int = 8
+    chains: int = 4
     """Number of chains."""
     max_draws: int = 4_000
     """Most draws of each chain; a posterior whose verdict does not hold by then says so."""
-    target_acceptance: float = 0.8
+    target_acceptance: float = 0.7
     """Acceptance rate that the step size is set to."""
 
     def __post_init__(self) -> None:

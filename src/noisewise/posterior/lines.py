@@ -9,9 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from noisewise.posterior.arrays import Arrays
+from noisewise.posterior.arrays import Arrays, Centre
 
 Grid = Float[np.ndarray, "points coordinates"]
+
+LOST = 3.0
+"""A row is lost if it expects fewer than this many standard deviations of the noise in one cell."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -99,13 +102,13 @@ def _normal(count: np.ndarray, mean: np.ndarray, variance: np.ndarray) -> tuple[
     return value, left / whole + 0.5 * left**2 / whole**2 - 0.5 / whole
 
 
-def lines_at_start(arrays: Arrays) -> Lines:
-    """The lines through the point estimate."""
+def lines_through(arrays: Arrays, centre: Centre) -> Lines:
+    """The lines through a point."""
     free, layout = arrays.free, arrays.layout
-    _, log_p, expected = arrays.at_start
+    _, log_p, expected = centre
     share = np.clip(np.exp(log_p), 1e-12, 1 - 1e-12)
     row = layout.row_of[free]
-    weight = np.where(arrays.lost[layout.row_of], 0.0, arrays.weight)
+    weight = np.where(_lost(arrays, expected)[layout.row_of], 0.0, arrays.weight)
     cells = expected[layout.row_of] * share
     tells = weight / (1 + weight * cells)
     squared, product = cells**2 * tells, cells * arrays.count * tells
@@ -123,6 +126,12 @@ def lines_at_start(arrays: Arrays) -> Lines:
         slope=-precision * (moves.T @ theta),
         mixed=_mixed(arrays, log_p, cells, expected),
     )
+
+
+def _lost(arrays: Arrays, expected: np.ndarray) -> np.ndarray:
+    """Which rows have so few expected rows of the table that the noise hides how they divide."""
+    weight = np.maximum.reduceat(arrays.weight, arrays.layout.first)
+    return np.asarray((weight > 0) & (expected**2 * weight < LOST**2))
 
 
 def _mixed(arrays: Arrays, log_p: np.ndarray, cells: np.ndarray, expected: np.ndarray) -> dict[int, Mixed]:

@@ -7,22 +7,25 @@ that ends in a cliff. It only has to be close: what it leaves is the sampler's, 
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float
 from scipy.special import ndtri
 
-from noisewise.posterior.arrays import Arrays
-from noisewise.posterior.lines import Lines, lines_at_start
+from noisewise.posterior.arrays import Arrays, Centre
+from noisewise.posterior.lines import Lines, lines_through
 
 Points = Float[np.ndarray, "coordinates points"]
 
 REACH = 6.0
 """The maps are linear beyond this many standard deviations."""
-KNOTS = 49
+KNOTS = 97
 """Knots of each map, evenly spaced between the ends."""
 GRID = 1200
 """Points of the quadrature behind each map."""
+HALVINGS = 48
+"""Bisections of an inverse."""
 WIDEST = 12.0
 """How many standard deviations of the prior the quadrature reaches."""
 
@@ -36,29 +39,52 @@ class Maps:
 
     def __call__(self, u: Points) -> tuple[Points, Points, Points]:
         """The log odds, their first and their second derivative."""
+        unit = (KNOTS - 1) / (2 * REACH)
         inside = np.clip(u, -REACH, REACH)
-        place = (inside + REACH) * ((KNOTS - 1) / (2 * REACH))
+        place = (inside + REACH) * unit
         piece = np.minimum(place.astype(np.intp), KNOTS - 2)
         t = place - piece
-        c = np.moveaxis(self.coefficients[np.arange(len(u))[:, None], piece], -1, 0)
-        value = c[0] + t * (c[1] + t * (c[2] + t * (c[3] + t * (c[4] + t * c[5]))))
-        slope = c[1] + t * (2 * c[2] + t * (3 * c[3] + t * (4 * c[4] + t * 5 * c[5])))
-        bend = 2 * c[2] + t * (6 * c[3] + t * (12 * c[4] + t * 20 * c[5]))
-        unit = (KNOTS - 1) / (2 * REACH)
-        return value + slope * (u - inside) * unit, slope * unit, np.where(u == inside, bend, 0.0) * unit**2
+        piece += np.arange(len(u))[:, None] * (KNOTS - 1)
+        c = self._flat.take(piece.reshape(-1), axis=0).T.reshape(6, *u.shape)
+        value, slope, bend = c[5].copy(), np.zeros(u.shape), np.zeros(u.shape)
+        for power in (4, 3, 2, 1, 0):  # Horner's scheme for the value and both derivatives; `bend` is half of its own
+            bend = bend * t + slope
+            slope = slope * t + value
+            value = value * t + c[power]
+        slope *= unit
+        return value + slope * (u - inside), slope, np.where(u == inside, 2 * unit**2 * bend, 0.0)
+
+    @cached_property
+    def _flat(self) -> Float[np.ndarray, "all 6"]:
+        return np.ascontiguousarray(self.coefficients.reshape(-1, 6))
+
+    def inverse(self, odds: Points) -> Points:
+        """The u that a map takes to given log odds."""
+        low, high = np.full(odds.shape, -REACH), np.full(odds.shape, REACH)
+        (least, steep_low, _), (most, steep_high, _) = self(low), self(high)
+        for _ in range(HALVINGS):
+            middle = 0.5 * (low + high)
+            above = self(middle)[0] < odds
+            low, high = np.where(above, middle, low), np.where(above, high, middle)
+        below = odds < least
+        beyond = np.where(below, (odds - least) / steep_low, np.maximum(odds - most, 0) / steep_high)
+        return np.asarray(0.5 * (low + high) + beyond)
 
 
-def monotone_maps(arrays: Arrays) -> Maps:
-    """The maps to the log odds of a problem."""
-    return maps_along(lines_at_start(arrays), arrays.at_start[0])
+def monotone_maps(arrays: Arrays, centre: Centre | None = None) -> Maps:
+    """The maps to the log odds of a problem, made around a point; without one, around where a fit starts."""
+    centre = centre or arrays.centre(arrays.start)
+    return maps_along(lines_through(arrays, centre), centre.free)
 
 
 def maps_along(lines: Lines, at: Float[np.ndarray, " coordinates"]) -> Maps:
     """Maps along some lines; `at` holds the log odds at δ = 0."""
     shift = _grid(lines)
-    value, _ = lines.log_density(shift)
+    value, slope = lines.log_density(shift)
     density = np.exp(value - value.max(0))
-    mass = 0.5 * (density[1:] + density[:-1]) * np.diff(shift, axis=0)
+    bend, step = density * slope, np.diff(shift, axis=0)
+    mass = 0.5 * (density[1:] + density[:-1]) * step + (bend[:-1] - bend[1:]) * step**2 / 12
+    mass = np.maximum(mass, np.finfo(float).tiny)
     below = np.concatenate([np.zeros((1, mass.shape[1])), np.cumsum(mass, 0)])
     above = np.concatenate([np.cumsum(mass[::-1], 0)[::-1], np.zeros((1, mass.shape[1]))])
     whole = below[-1]

@@ -28,7 +28,8 @@ class Nuts:
     """Draw from the posterior by the no-U-turn sampler, until the verdict holds.
 
     The verdict: rank-normalised split R-hat at most 1.01, bulk and tail effective sample size at least 400 on the
-    expected count of every measured cell. Right for any noise. Compiling takes some seconds.
+    expected count of every measured cell. Right for any noise. Compiling takes some seconds, the first time a shape
+    of problem is met on a machine.
     """
 
     chains: int = 4
@@ -61,7 +62,8 @@ def nuts_draws(
 
     def stretch() -> Part:
         run = compiled.go_on()
-        v = run.points * compiled.root if compiled.root.ndim == 1 else run.points @ compiled.root.T
+        points = np.asarray(run.points)
+        v = points * compiled.root if compiled.root.ndim == 1 else points @ compiled.root.T
         return Part(v, int(run.divergent.sum()), int(run.steps.sum()))
 
     return sample(settled.arrays, settled.density.maps, stretch, method.max_draws, compiled.step, progress)
@@ -73,24 +75,30 @@ class _Compiled:
     def __init__(self, settled: Settled, seed: int) -> None:
         import jax
 
-        from noisewise.posterior.sampler import Space
+        from noisewise.posterior.compiled import keep_compiled
+        from noisewise.posterior.sampler import At, Space
         from noisewise.posterior.target import target_data
 
+        keep_compiled()
         data, self.shape = target_data(settled.arrays)
         state = settled.chains
         self.root, self.step = state.root, state.step
         self.space = Space(data, settled.density.maps.coefficients, self.root)
-        self.points = state.v.T / self.root if self.root.ndim == 1 else np.linalg.solve(self.root, state.v).T
+        if self.root.ndim == 1:
+            points, gradients = state.v.T / self.root, state.gradient.T * self.root
+        else:
+            points, gradients = np.linalg.solve(self.root, state.v).T, state.gradient.T @ self.root
+        self.at = At(points, state.value, gradients)
         self.key = jax.random.key(seed)
 
     def go_on(self) -> Any:
         """One stretch of all chains."""
         import jax
 
-        from noisewise.posterior.sampler import Run, run_chains
+        from noisewise.posterior.sampler import run_chains
 
         self.key, key = jax.random.split(self.key)
-        keys = jax.random.split(key, len(self.points))
-        run = Run(*map(np.asarray, run_chains(keys, self.points, self.step, self.space, self.shape, STRETCH)))
-        self.points = run.points[:, -1]
+        keys = jax.random.split(key, len(self.at.points))
+        run = run_chains(keys, self.at, self.step, self.space, self.shape, STRETCH)
+        self.at = run.end
         return run

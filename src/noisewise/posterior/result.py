@@ -15,12 +15,11 @@ from pydantic import BaseModel, ConfigDict
 
 from noisewise.errors import ModelError, ReleaseError
 from noisewise.model.maxent import MaxEnt
+from noisewise.model.size import MAX_CLIQUE_CELLS
 from noisewise.noisy_counts import NoisyCounts
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-MAX_TREE_CELLS = 20_000_000  # a table of them takes 160 MB, and a few are needed at a time
 
 
 class Verdict(BaseModel):
@@ -114,10 +113,10 @@ def model_of(noisy_counts: NoisyCounts) -> MaxEnt:
     schema = noisy_counts.schema
     marginals = [tuple(schema.index(name) for name in marginal) for marginal in noisy_counts.marginals]
     model = MaxEnt.of(schema.sizes, marginals, schema.impossible)
-    if model.tree.cells > MAX_TREE_CELLS:
+    if model.tree.cells > MAX_CLIQUE_CELLS:
         tied = [schema.names[column] for column in model.tree.largest_clique]
         raise ModelError(
             f"The marginals tie {tied} together, and the model's tables have {model.tree.cells:,} cells in all, more "
-            f"than {MAX_TREE_CELLS:,}. Leave out a marginal that closes a ring, or declare fewer levels."
+            f"than {MAX_CLIQUE_CELLS:,}. Leave out a marginal that closes a ring, or declare fewer levels."
         )
     return model

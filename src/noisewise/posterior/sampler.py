@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import blackjax
 import jax
 import jax.numpy as jnp
+from blackjax.mcmc.hmc import HMCState
 from jaxtyping import Array, Float
 
 from noisewise.posterior.maps import KNOTS, REACH
@@ -31,11 +32,24 @@ class Space(NamedTuple):
     """Root of the metric: a matrix, or a vector if it is diagonal."""
 
 
+class At(NamedTuple):
+    """Where chains are."""
+
+    points: Any
+    """In w."""
+    values: Any
+    """Log densities there."""
+    gradients: Any
+    """And their gradients."""
+
+
 class Run(NamedTuple):
     """A stretch of all chains."""
 
     points: Any
     """The draws, in w."""
+    end: At
+    """Where the chains are then."""
     acceptance: Any
     """Acceptance rate of each draw."""
     steps: Any
@@ -68,18 +82,17 @@ def _log_density(point: Array, space: Space, shape: Shape) -> Array:
 
 
 @partial(jax.jit, static_argnames=("shape", "draws"))
-def run_chains(
-    keys: Array, points: Float[Array, "chains dimensions"], step: Array, space: Space, shape: Shape, draws: int
-) -> Run:
+def run_chains(keys: Array, start: At, step: Array, space: Space, shape: Shape, draws: int) -> Run:
     """Go on with every chain for some draws."""
-    identity = jnp.ones(points.shape[1])
+    identity = jnp.ones(start.points.shape[1])
     kernel = blackjax.nuts(lambda w: _log_density(w, space, shape), step, identity, max_num_doublings=MAX_DOUBLINGS)
 
-    def advance(state: Any, key: Array) -> tuple[Any, Run]:
+    def advance(state: HMCState, key: Array) -> tuple[HMCState, tuple[Array, ...]]:
         state, info = kernel.step(key, state)
-        return state, Run(state.position, info.acceptance_rate, info.num_integration_steps, info.is_divergent)
+        return state, (state.position, info.acceptance_rate, info.num_integration_steps, info.is_divergent)
 
-    def one(key: Array, point: Array) -> Run:
-        return jax.lax.scan(advance, kernel.init(point), jax.random.split(key, draws))[1]
+    def one(key: Array, at: At) -> Run:
+        end, (points, *figures) = jax.lax.scan(advance, HMCState(*at), jax.random.split(key, draws))
+        return Run(points, At(*end), *figures)
 
-    return jax.vmap(one)(keys, points)
+    return jax.vmap(one)(keys, start)

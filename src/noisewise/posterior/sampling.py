@@ -57,7 +57,7 @@ def sample(
             drawn += part.v.shape[1]
             divergences, gradients = divergences + part.divergences, gradients + part.gradients
             if drawn >= max(60, 1.2 * checked):
-                checked, worst = drawn, convergence(np.concatenate(counts, 1))
+                checked, worst = drawn, convergence(np.concatenate(counts, 1), worst.suspects)
                 stuck = drawn >= HOPELESS_DRAWS and worst.rhat > HOPELESS_RHAT
                 late = stop_if_diverging and drawn >= HOPELESS_DRAWS // 2
                 diverging = late and too_many(divergences, drawn * len(expected))

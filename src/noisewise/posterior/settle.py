@@ -1,8 +1,8 @@
 """What samplers need before they sample: maps, a metric, a step size, and places to begin.
 
-The metric is the average curvature over points of a short pilot run. At the mode alone it is indefinite and bad:
-cells lost in the noise leave plateaus. For many dimensions it is diagonal, from the spread of the draws and of
-their gradients.
+The maps are made twice: around a quick point estimate, and around what a short pilot run expects. The metric is the
+average curvature over points of that run. At the mode alone it is indefinite and bad: cells lost in the noise leave
+plateaus. For many dimensions it is diagonal, from the spread of the draws and of their gradients.
 """
 
 import math
@@ -12,16 +12,17 @@ import numpy as np
 
 from noisewise.errors import FitError
 from noisewise.posterior.arrays import Arrays
-from noisewise.posterior.chains import Chains, Stretch, chains_at, go_on
+from noisewise.posterior.chains import Chains, chains_at, go_on
 from noisewise.posterior.density import Density
 from noisewise.posterior.maps import monotone_maps
 from noisewise.posterior.problem import Problem
+from noisewise.posterior.recentred import around, carried
 from noisewise.progress import Progress
 
 CURVATURES = 16
 """Points whose curvature is averaged."""
-ROUNDS = (8, 12, 16)
-"""Draws of each chain in the pilot's rounds; after each the metric is measured again."""
+ROUNDS = {"dense": ((8, 16), (12, 16)), "diagonal": ((8, 12, 16), (12, 16, 16))}
+"""Draws of each chain in the pilot's rounds, before and after the maps are made anew. A new metric ends each round."""
 MAX_DENSE = 600
 """Dimensions up to which the metric is a matrix."""
 SMALLEST = 0.3
@@ -49,43 +50,45 @@ def settle(problem: Problem, chains: int, acceptance: float, random: np.random.G
     density = Density(arrays, monotone_maps(arrays))
     size = density.dimensions
     dense = size <= MAX_DENSE
-    v = random.normal(0, 0.8, (size, CURVATURES))
-    root = _curved(density, v) if dense else _diagonal(v[None], density(v)[1][None])
+    root = _metric(density, random.normal(0, 0.8, (size, CURVATURES // 2)), random)
     state = chains_at(density, 0.5 * random.normal(0, 0.8, (size, chains)), root, 0.2 if dense else 0.05)
     if not np.isfinite(state.value).all():
         raise FitError(
             "The posterior density cannot be computed at the start: the noise is too small beside the counts for "
             "double precision, or a noisy count is not a number. Check the noisy counts and their stddev."
         )
-    for number, draws in enumerate(ROUNDS if dense else (*ROUNDS, *ROUNDS)):
-        tell("settling", number, len(ROUNDS))
-        state, stretch = _paced(density, state, draws, acceptance, random)
-        points, slopes = stretch.draws[draws // 2 :], stretch.gradients[draws // 2 :]
-        if dense:
-            flat = np.moveaxis(points, 1, 0).reshape(size, -1)
-            root = _curved(
-                density, flat[:, random.choice(flat.shape[1], min(CURVATURES, flat.shape[1]), replace=False)]
-            )
-        else:
-            root = _diagonal(points, slopes)
-        state = replace(state, root=root)
+    before, after = ROUNDS["dense" if dense else "diagonal"]
+    for number, draws in enumerate(before + after):
+        tell("settling", number, len(before + after))
+        state, points = _paced(density, state, draws, acceptance, random)
+        if number == len(before) - 1:
+            old, density = density, around(density, points)
+            state = chains_at(density, carried(state.v, old, density), state.root, state.step)
+            points = carried(points, old, density)
+        state = replace(state, root=_metric(density, points, random))
     state, _ = _paced(density, state, 12, acceptance, random)
     return Settled(arrays=arrays, density=density, chains=state)
 
 
 def _paced(
     density: Density, state: Chains, draws: int, acceptance: float, random: np.random.Generator
-) -> tuple[Chains, Stretch]:
-    """Some draws, the step size following the acceptance rate in between."""
+) -> tuple[Chains, np.ndarray]:
+    """Some draws, the step size following the acceptance rate in between; the points of the second half."""
     parts = []
     for _ in range(4):
         state, stretch = go_on(density, state, draws // 4, random)
-        parts.append(stretch)
+        parts.append(stretch.draws)
         change = math.exp(float(np.clip(1.5 * (stretch.acceptance - acceptance), -1.0, 0.4)))
         state = replace(state, step=float(np.clip(state.step * change, 1e-4, 1.2)))
-    return state, Stretch(
-        np.concatenate([s.draws for s in parts]), np.concatenate([s.gradients for s in parts]), 0.0, 0, 0
-    )
+    return state, np.moveaxis(np.concatenate(parts[2:]), 1, 0).reshape(len(state.v), -1)
+
+
+def _metric(density: Density, points: np.ndarray, random: np.random.Generator) -> np.ndarray:
+    """Root of a metric that suits some points."""
+    if len(points) > MAX_DENSE:
+        return _diagonal(points, density(points)[1])
+    chosen = random.choice(points.shape[1], min(CURVATURES, points.shape[1]), replace=False)
+    return _curved(density, points[:, chosen])
 
 
 def _curved(density: Density, v: np.ndarray) -> np.ndarray:
@@ -102,8 +105,8 @@ def _curved(density: Density, v: np.ndarray) -> np.ndarray:
     return np.asarray(vectors / np.sqrt(np.maximum(values, SMALLEST)))
 
 
-def _diagonal(draws: np.ndarray, gradients: np.ndarray) -> np.ndarray:
-    """Scales that make draws and gradients equally wide, shrunk towards one."""
-    spread, slope = draws.std((0, 2)), gradients.std((0, 2))
+def _diagonal(points: np.ndarray, gradients: np.ndarray) -> np.ndarray:
+    """Scales that make points and gradients equally wide, shrunk towards one."""
+    spread, slope = points.std(1), gradients.std(1)
     ratio = np.clip((spread + 1e-3) / (slope + 1e-3), 1e-6, 4.0)
     return np.sqrt(ratio)

@@ -1,7 +1,7 @@
 """The verdict on chains: judged on the expected counts of all measured cells, what synthetic data depend on."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float
@@ -11,6 +11,8 @@ from noisewise.posterior.result import Verdict
 
 RHAT_LIMIT = 1.01
 ESS_LIMIT = 400
+SUSPECTS = 32
+"""Cells that are looked at first while chains run."""
 DIVERGENT_SHARE = 0.002
 """Share of divergent draws from which on parts of the posterior may have been missed."""
 
@@ -25,6 +27,8 @@ class Convergence:
     """Largest rank-normalised split R-hat."""
     ess: float = 0.0
     """Smallest effective number of draws, bulk or tail."""
+    suspects: tuple[int, ...] = ()
+    """The cells with the largest R-hat."""
 
     @property
     def enough(self) -> bool:
@@ -32,12 +36,21 @@ class Convergence:
         return self.rhat <= RHAT_LIMIT and self.ess >= ESS_LIMIT
 
 
-def convergence(counts: Counts) -> Convergence:
-    """Judge the expected counts of all draws."""
-    worst = float(rhat(counts).max())
+def convergence(counts: Counts, suspects: tuple[int, ...] = ()) -> Convergence:
+    """Judge the expected counts of all draws; the other cells only if the suspects pass."""
+    if suspects:
+        found = _judged(counts[..., suspects])
+        if not found.enough:
+            return replace(found, suspects=suspects)
+    return _judged(counts)
+
+
+def _judged(counts: Counts) -> Convergence:
+    each = rhat(counts)
+    worst, suspects = float(each.max()), tuple(np.argsort(-each)[:SUSPECTS].tolist())
     if worst > 1.5 * RHAT_LIMIT:  # far from done: no need to look further
-        return Convergence(rhat=worst)
-    return Convergence(rhat=worst, ess=float(min(ess_bulk(counts).min(), ess_tail(counts).min())))
+        return Convergence(rhat=worst, suspects=suspects)
+    return Convergence(rhat=worst, ess=float(min(ess_bulk(counts).min(), ess_tail(counts).min())), suspects=suspects)
 
 
 def too_many(divergences: int, draws: int) -> bool:

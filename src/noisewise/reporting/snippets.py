@@ -5,7 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from noisewise.analysis.choice_models import CHOICE_MODELS
 from noisewise.analysis.formulas import parse
+from noisewise.analysis.glm import glm
 from noisewise.analysis.remedies import REMEDIES, DropHugeVariances, Remedy, RidgeBootstrap
 from noisewise.exports.formats import Stata
 from noisewise.schema import Categorical, Schema
@@ -14,7 +16,6 @@ FOLDER, EXPORTED = "release", "exported"
 """What the snippets call the release's folder, and the folder that its datasets are exported to."""
 FAMILIES = {"binomial": ("binomial", "logit"), "gaussian": ("gaussian", "regress"), "poisson": ("poisson", "poisson")}
 """Models that R and Stata have under a name of their own."""
-CHOICE_MODELS = {"multinomial-logit": "multinomial_logit", "ordered-logit": "ordered_logit"}
 _PLAIN = re.compile(r"[\w\s+:*~()`.-]+")
 
 
@@ -45,7 +46,7 @@ def snippets(
 
 
 def _python(formula: str, model: str, remedy: str) -> str:
-    called = CHOICE_MODELS.get(model, "glm")
+    called = CHOICE_MODELS.get(model, glm).__name__
     given = f"{formula!r}" if model in CHOICE_MODELS else f"{formula!r}, family={model!r}"
     given += f", remedy={remedy}()" if remedy else ""
     names = ", ".join(sorted(filter(None, ["analyze", called, "read_release", remedy])))

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
-from noisewise.analysis.choice_models import multinomial_logit, ordered_logit
+from noisewise.analysis.choice_models import CHOICE_MODELS
 from noisewise.analysis.estimates import Estimator
 from noisewise.analysis.families import NAMES as FAMILIES
 from noisewise.analysis.glm import glm
@@ -13,9 +13,6 @@ from noisewise.analysis.remedies import REMEDIES
 from noisewise.errors import AnalysisError, StudyError, did_you_mean
 from noisewise.rehearsal import Uniform
 from noisewise.schema import Schema
-
-CHOICE_MODELS = {"multinomial-logit": multinomial_logit, "ordered-logit": ordered_logit}
-"""Models that are not generalised linear ones, by the names that files and commands use."""
 
 INVENTED_ROWS = 2_000
 """Rows of the table that analyses are tried on: every level of an ordinary column occurs among them."""

@@ -5,7 +5,8 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Integer
 
-from noisewise.confidential.codes import FORBIDDEN, rows_of_codes
+from noisewise.confidential.codes import rows_of_codes
+from noisewise.confidential.readings import FORBIDDEN
 from noisewise.confidential.sources import opened
 from noisewise.errors import StudyError
 from noisewise.schema import Schema
