@@ -14,7 +14,7 @@ from noisewise.posterior.density import Density
 from noisewise.posterior.fit import extend, fit
 from noisewise.posterior.laplace import Laplace, effective, laplace_draws
 from noisewise.posterior.maps import monotone_maps
-from noisewise.posterior.normal import closest_normal, normal_at_mode
+from noisewise.posterior.normal import ROUNDS, closest_normal, normal_at_mode
 from noisewise.posterior.problem import NormalPrior, Problem
 from noisewise.progress import silent
 from noisewise.schema import Categorical, Schema
@@ -57,7 +57,7 @@ class Known(Density):
 def test_a_normal_density_is_found_exactly():
     target = Known()
     start = normal_at_mode(target, silent)
-    found = closest_normal(target, start, np.random.default_rng(0), silent)
+    found = closest_normal(target, start, ROUNDS, np.random.default_rng(0), silent)
     for normal in (start, found):
         np.testing.assert_allclose(normal.centre, target.centre[:, 0], atol=1e-6)
         np.testing.assert_allclose(normal.precision, target.precision, atol=1e-6)
@@ -68,7 +68,7 @@ def test_otherwise_its_precision_is_the_average_curvature():
     target = Known(bend=3.0)
     start = normal_at_mode(target, silent)
     assert start.precision[1, 1] == pytest.approx(4.5, abs=1e-3)
-    found = closest_normal(target, start, np.random.default_rng(0), silent)
+    found = closest_normal(target, start, ROUNDS, np.random.default_rng(0), silent)
     draws = np.random.default_rng(1).multivariate_normal(found.centre, np.linalg.inv(found.precision), 200_000)
     curvature = 1.5 + 3 / np.cosh(draws[:, 1] + 1.2) ** 2
     # Eight rounds of 256 draws, half of them averaged: about 3 % of the 3 that varies.

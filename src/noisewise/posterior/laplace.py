@@ -19,8 +19,9 @@ from noisewise.posterior.density import Density
 from noisewise.posterior.diagnostics import pareto_k, pareto_smoothed
 from noisewise.posterior.layout import Layout
 from noisewise.posterior.maps import monotone_maps
-from noisewise.posterior.normal import Normal, closest_normal, evaluated, normal_at_mode
+from noisewise.posterior.normal import ROUNDS, Normal, closest_normal, evaluated, normal_at_mode
 from noisewise.posterior.problem import Problem
+from noisewise.posterior.recentred import around, carried
 from noisewise.posterior.result import Verdict
 from noisewise.posterior.verdict import ESS_LIMIT
 from noisewise.progress import Progress
@@ -28,6 +29,8 @@ from noisewise.progress import Progress
 PARETO_LIMIT = 0.7
 HOPELESS = 1.0
 """With a k̂ above this after the first round of proposals, no more are made."""
+REMADE, FIRST_ROUNDS = 2, 4
+"""How often maps are made anew around what a normal distribution expects, and the rounds of fitting it before."""
 ROUND = 4_000
 """Proposals made before the first look at their weights."""
 NOTHING = 600.0
@@ -47,7 +50,7 @@ class Laplace:
 
     draws: int = 1_000
     """Number of draws that are kept."""
-    proposals: int = 32_000
+    proposals: int = 64_000
     """Most draws of the approximation that are made and weighted."""
 
     def __post_init__(self) -> None:
@@ -106,7 +109,13 @@ def laplace_draws(
     random = np.random.default_rng(seed)
     with np.errstate(all="ignore"):  # proposals may land where the density is 0
         density = Density(arrays, monotone_maps(arrays))
-        normal = closest_normal(density, normal_at_mode(density, progress), random, progress)
+        start = normal_at_mode(density, progress)
+        for _ in range(REMADE):
+            points = closest_normal(density, start, FIRST_ROUNDS, random, progress).draws(max(4 * size, 400), random)
+            old, density = density, around(density, points)
+            points = carried(points, old, density)
+            start = Normal(centre=points.mean(1), precision=np.linalg.inv(np.atleast_2d(np.cov(points))))
+        normal = closest_normal(density, start, ROUNDS, random, progress)
         proposals, judged = _proposed(density, normal, method, random, progress)
     weights = judged.weights if judged.good else np.full(len(judged.weights), 1 / len(judged.weights))
     chosen = _resampled(weights, method.draws, random)

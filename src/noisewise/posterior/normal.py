@@ -20,7 +20,7 @@ SHIFT = 1e-4
 """Step of the differences of gradients that give the curvature at the mode."""
 NEWTON_STEPS = 60
 ROUNDS = 8
-"""Rounds of draws and regression after the mode."""
+"""Rounds of draws and regression."""
 SETTLED = 3
 """From this round on, rounds are averaged."""
 SMALLEST = 0.1
@@ -43,6 +43,10 @@ class Normal:
         values, vectors = np.linalg.eigh(self.precision)
         values = np.maximum(values, SMALLEST)
         return (vectors / np.sqrt(values)) @ vectors.T, (vectors * np.sqrt(values)) @ vectors.T
+
+    def draws(self, count: int, random: np.random.Generator) -> np.ndarray:
+        """Some draws, as columns."""
+        return np.asarray(self.centre[:, None] + self.roots()[0] @ random.standard_normal((len(self.centre), count)))
 
 
 def evaluated(density: Density, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -78,12 +82,14 @@ def normal_at_mode(density: Density, progress: Progress) -> Normal:
     return Normal(centre=point, precision=(vectors * np.maximum(values, 0.3)) @ vectors.T)
 
 
-def closest_normal(density: Density, start: Normal, random: np.random.Generator, progress: Progress) -> Normal:
-    """Go on from the mode to the normal distribution closest to the posterior."""
+def closest_normal(
+    density: Density, start: Normal, rounds: int, random: np.random.Generator, progress: Progress
+) -> Normal:
+    """Go on from a normal distribution to the one closest to the posterior."""
     size, normal = density.dimensions, start
     half = max(128, 2 * size)
-    for number in range(ROUNDS):
-        progress("fitting a normal distribution", number, ROUNDS)
+    for number in range(rounds):
+        progress("fitting a normal distribution", number, rounds)
         root, inverse = normal.roots()
         normals = random.standard_normal((size, half))
         normals = np.concatenate([normals, -normals], 1)

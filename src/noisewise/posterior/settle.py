@@ -16,7 +16,7 @@ from noisewise.posterior.chains import Chains, chains_at, go_on
 from noisewise.posterior.density import Density
 from noisewise.posterior.maps import monotone_maps
 from noisewise.posterior.problem import Problem
-from noisewise.posterior.values import values_at
+from noisewise.posterior.recentred import around, carried
 from noisewise.progress import Progress
 
 CURVATURES = 16
@@ -27,8 +27,6 @@ MAX_DENSE = 600
 """Dimensions up to which the metric is a matrix."""
 SMALLEST = 0.3
 """Least curvature of the metric: a coordinate is never stretched to more than twice its map's scale."""
-SMALL = 1e-3
-"""Rows of the table that are added to every cell before its logarithm is taken."""
 SHIFT = 1e-4
 """Half the distance of the points whose gradients' difference gives a curvature."""
 
@@ -64,7 +62,9 @@ def settle(problem: Problem, chains: int, acceptance: float, random: np.random.G
         tell("settling", number, len(before + after))
         state, points = _paced(density, state, draws, acceptance, random)
         if number == len(before) - 1:
-            density, state, points = _moved(density, state, points)
+            old, density = density, around(density, points)
+            state = chains_at(density, carried(state.v, old, density), state.root, state.step)
+            points = carried(points, old, density)
         state = replace(state, root=_metric(density, points, random))
     state, _ = _paced(density, state, 12, acceptance, random)
     return Settled(arrays=arrays, density=density, chains=state)
@@ -81,18 +81,6 @@ def _paced(
         change = math.exp(float(np.clip(1.5 * (stretch.acceptance - acceptance), -1.0, 0.4)))
         state = replace(state, step=float(np.clip(state.step * change, 1e-4, 1.2)))
     return state, np.moveaxis(np.concatenate(parts[2:]), 1, 0).reshape(len(state.v), -1)
-
-
-def _moved(density: Density, state: Chains, points: np.ndarray) -> tuple[Density, Chains, np.ndarray]:
-    """Maps made anew around the counts that some points expect, and the same places in the new coordinates."""
-    arrays, old = density.arrays, density.maps
-    split = arrays.coordinates
-    at = values_at(arrays, old(points[:split])[0])
-    cells = (at.expected[arrays.layout.row_of] * np.exp(at.log_p)).mean(1)
-    maps = monotone_maps(arrays, arrays.centre(np.log(cells + SMALL)))
-    found = Density(arrays, maps)
-    v, points = (np.concatenate([maps.inverse(old(x[:split])[0]), x[split:]]) for x in (state.v, points))
-    return found, chains_at(found, v, state.root, state.step), points
 
 
 def _metric(density: Density, points: np.ndarray, random: np.random.Generator) -> np.ndarray:
