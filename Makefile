@@ -61,14 +61,14 @@ bench: setup  ## Measure speed and memory, side by side
 	$(BIN)/python -m benchmarks
 
 reproduce: setup  ## Run the experiments, reduced (half an hour); tables in benchmarks/results-local/tables
-	$(EXPERIMENTS) run toy --repeats 20 --reduced --workers $(JOBS)
-	$(EXPERIMENTS) run adult $(CENSUS) --repeats 2 --reduced --workers $(JOBS)
-	$(EXPERIMENTS) run sdnist --repeats 4 --reduced --workers $(JOBS)
+	$(EXPERIMENTS) run toy --repeats 30 --reduced --workers $(JOBS)
+	$(EXPERIMENTS) run adult $(CENSUS) --repeats 4 --reduced --workers $(JOBS)
+	$(EXPERIMENTS) run sdnist --repeats 10 --reduced --workers $(JOBS)
 	$(EXPERIMENTS) tables toy adult $(CENSUS) sdnist --folder benchmarks/results-local/tables
 
 reproduce-full: setup  ## Run the experiments at their published size (hours); tables in docs/experiments
-	$(EXPERIMENTS) run toy adult $(CENSUS) sdnist --workers $(JOBS)
-	$(EXPERIMENTS) tables toy adult $(CENSUS) sdnist
+	$(EXPERIMENTS) run toy adult $(CENSUS) sdnist honesty --workers $(JOBS)
+	$(EXPERIMENTS) tables toy adult $(CENSUS) sdnist honesty
 
 lock: setup  ## Write the versions that are installed now into constraints.txt
 	$(BIN)/python -m pip list --format freeze --exclude-editable --exclude pip --exclude setuptools --exclude noisewise > constraints.txt

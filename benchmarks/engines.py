@@ -14,7 +14,7 @@ sys.path.append(str(Path(__file__).parent.parent / "tests"))
 import pyarrow.parquet as pq
 
 from benchmarks.counting import SCHEMA, generate
-from noisewise.confidential import files, grouping
+from noisewise.confidential import files, grouping, joining
 from noisewise.confidential.counts import count
 from postgres_server import binaries, running_server
 from spark_session import running_spark
@@ -56,6 +56,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=300_000)
     parser.add_argument("--sets", type=int, nargs="+", default=[1, 4, 16, 45])
     options = parser.parse_args()
+    joining.MOST_CELLS = 1  # every pair is a table of its own
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "table.parquet"
         generate(path, options.rows)

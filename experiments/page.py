@@ -100,7 +100,8 @@ def grid(spec: Grid, folder: Path) -> str:
         cells = [
             _cell(mine.get(budget), known.get(budget, {}).get(f"{kind}_published", ""), spec) for budget in budgets
         ]
-        lines.append([method, *cells, _span([int(row["repeats"]) for row in mine.values()])])
+        counts = [mine[budget]["repeats"] if budget in mine else "0" for budget in budgets]
+        lines.append([method, *cells, counts[0] if len(set(counts)) == 1 else " / ".join(counts)])
     return markdown(["", *(f"ε = {budget}" for budget in budgets), "repeats"], lines)
 
 
@@ -226,10 +227,6 @@ def number(text: str | float, digits: int = 2) -> str:
 def _range(values: Sequence[float]) -> str:
     low, high = (f"{value:.2g}" if value < 10 else f"{value:.0f}" for value in (min(values), max(values)))
     return low if low == high else f"{low} to {high}"
-
-
-def _span(counts: Sequence[int]) -> str:
-    return str(min(counts)) if min(counts) == max(counts) else f"{min(counts)} to {max(counts)}"
 
 
 def _rows(path: Path, where: Sequence[tuple[str, str]]) -> Rows:

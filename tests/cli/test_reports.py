@@ -115,7 +115,7 @@ def test_certify_attaches_its_certificate_to_release_and_report(tmp_path):
     assert done.exit_code == 0, done.output
     assert "Only 3 rehearsals" in "".join(target.report_content()["certificate"]["analyses"][0]["terms"][0]["reasons"])
     assert target.certificate().datasets == 12
-    assert "Coverage certificate (3 rehearsals)" in shown.stdout
+    assert "Coverage certificate: grade ~ age (3 rehearsals)" in shown.stdout
     assert "doubtful" in shown.stdout
     assert damage(target) == []
     assert sorted(path.name for path in tmp_path.iterdir()) == ["release"]

@@ -15,7 +15,7 @@ from noisewise.confidential import files, grouping, joining
 from noisewise.confidential import source as engine_source
 from noisewise.confidential.counts import count
 from noisewise.errors import DataError
-from noisewise.schema import Categorical, Rule, Schema
+from noisewise.schema import Boolean, Categorical, Date, Numeric, Rule, Schema
 
 BROKEN = {"smoker": "ja", "age": "17"}
 
@@ -24,6 +24,23 @@ BROKEN = {"smoker": "ja", "age": "17"}
 def test_the_embedded_engine(seed):
     data = table(seed=seed)
     assert agrees(count(data, SCHEMA, MARGINALS), data)
+
+
+@pytest.mark.parametrize("stored", ["frame", "file"])
+def test_a_column_of_nothing_but_missing_values_needs_no_type(stored, tmp_path):
+    schema = Schema(
+        column=(
+            Categorical(name="a", levels=("x",), missing="category"),
+            Categorical(name="b", levels=(1, 2), missing="category"),
+            Numeric(name="c", edges=(0, 1), missing="category"),
+            Boolean(name="d", missing="category"),
+            Date(name="e", edges=("2020-01-01", "2021-01-01"), missing="category"),
+        )
+    )
+    data = pa.table({name: pa.nulls(3) for name in schema.names})
+    pq.write_table(data, tmp_path / "t.parquet")
+    exact = count(data if stored == "frame" else tmp_path / "t.parquet", schema, [(name,) for name in schema.names])
+    assert all(counts[-1] == 3 and counts.sum() == 3 for counts in exact.tables.values())
 
 
 def test_files_and_databases(tmp_path):

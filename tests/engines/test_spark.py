@@ -97,6 +97,17 @@ def test_odd_values_through_spark_connect(spark, odd_file):
     assert differences(codes_in(f"{spark.connect}/::{odd_file}")) == []
 
 
+@pytest.mark.slow
+def test_odd_values_in_a_session(spark, odd_file):
+    assert differences(codes_in(f"spark:///::{odd_file}")) == []
+
+
+@pytest.mark.slow
+def test_no_more_rows_of_a_unit_than_declared_in_a_session(spark, file):
+    here, there = (count(d, SCHEMA, MARGINALS, "person", 2) for d in (table(), f"spark:///::{file}"))
+    assert all((here.tables[m] == there.tables[m]).all() for m in MARGINALS)
+
+
 def tree(folder):
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 

@@ -32,13 +32,11 @@ def test_published_and_ours_stand_in_one_cell(tmp_path):
     assert filled(page.format("toy-coverage"), tmp_path).splitlines()[3:7] == [
         "|  | ε = 0.25 | ε = 10 | repeats |",
         "| --- | --- | --- | --- |",
-        "| NAPSU-MQ | .95 | .95 → 1.00 | 3 to 4 |",
-        "| PEP | – | – | 3 |",
+        "| NAPSU-MQ | .95 | .95 → 1.00 | 4 / 3 |",
+        "| PEP | – | – | 0 / 3 |",
     ]
-    assert "| NAPSU-MQ | .95 (.20 to 1.00) | 1.00 (.20 to 1.00) | 3 to 4 |" in filled(
-        page.format("toy-bands"), tmp_path
-    )
-    assert "| NAPSU-MQ | .50 | 12.3 | 3 to 4 |" in filled(page.format("toy-widths"), tmp_path)
+    assert "| NAPSU-MQ | .95 (.20 to 1.00) | 1.00 (.20 to 1.00) | 4 / 3 |" in filled(page.format("toy-bands"), tmp_path)
+    assert "| NAPSU-MQ | .50 | 12.3 | 4 / 3 |" in filled(page.format("toy-widths"), tmp_path)
     assert "Nothing was run yet." in filled(page.format("adult-plain"), tmp_path)
     with pytest.raises(ValueError, match="mark for 'magic'"):
         filled(page.format("magic"), tmp_path)

@@ -14,7 +14,7 @@ from noisewise.cli import app
 from noisewise.demo import FAMILY, FORMULA, demo_schema, demo_table
 from noisewise.errors import BudgetError, ModelError, StudyError, WorkloadError
 from noisewise.planning import Rehearsal
-from noisewise.planning.effort import effort
+from noisewise.planning.effort import MEASURED, effort
 from noisewise.planning.sizes import refuse_large_model
 from noisewise.privacy.measure import measure
 from noisewise.privacy.spanning import Mst
@@ -139,12 +139,14 @@ def test_what_a_fit_needs_is_told_and_grows_with_the_cells():
 
     assert large.memory > small.memory
     assert large.seconds > small.seconds
-    # Adult's ten marginals took 4.3 seconds of one core and 378 MB; the estimate is to be right to a factor of two.
-    adult = effort(135, 164, 160)
-    assert 0.5 < adult.seconds / 4.3 < 2
-    assert 0.5 < adult.memory / 378e6 < 2
-    assert adult.sentence.startswith("A fit needs about 370 MB of memory and 5 seconds on one core")
-    assert "hours" in effort(10**6, 10**6, 10**6).sentence
+    for cells, seconds, memory in MEASURED:
+        found = effort(cells // 2, cells - cells // 2)
+        assert found.seconds == pytest.approx(seconds)  # what was measured is what is told
+        assert found.memory == pytest.approx(1e6 * memory, abs=1)  # whole bytes
+    (fewest, least, _), (most, longest, _) = MEASURED[0], MEASURED[-1]
+    assert effort(0, fewest // 2).seconds == pytest.approx(least * (fewest // 2) / fewest)
+    assert effort(most, most).seconds == pytest.approx(2 * longest)
+    assert "hours" in effort(10**6, 10**6).sentence
 
 
 def test_a_ring_that_fits_is_pointed_out():

@@ -7,7 +7,7 @@ independent posterior draws is then uniform, whatever the problem. With 99 draws
 
 import numpy as np
 import pytest
-from scipy.stats import chi2
+from scipy.stats import chi2, norm
 
 from noisewise.model.maxent import MaxEnt
 from noisewise.posterior.hmc import Hmc, hmc_draws
@@ -17,6 +17,7 @@ from posterior.small_problems import problem
 
 ROWS, PRIOR, BINS, DRAWS = 300, 1.5, 20, 99
 CRITICAL = chi2.isf(1e-3, BINS - 1)
+CRITICAL_WIDTH = norm.isf(5e-4)
 
 
 def random_graph(random, rings):
@@ -64,22 +65,34 @@ def statistics(ranks):
     return np.array([((count - expected) ** 2 / expected).sum() for count in counts])
 
 
+def widths(ranks):
+    """How far the mean square about the middle is from 1/12, in standard errors (its variance is 1/180)."""
+    middle = (ranks + 0.5) / (DRAWS + 1) - 0.5
+    return ((middle**2).mean(0) - (1 - (DRAWS + 1) ** -2.0) / 12) * np.sqrt(180 * len(ranks))
+
+
+def uniform(ranks):
+    """Whether no statistic speaks against uniform ranks."""
+    return bool((statistics(ranks) < CRITICAL).all() and (np.abs(widths(ranks)) < CRITICAL_WIDTH).all())
+
+
 @pytest.mark.slow
 def test_ranks_are_uniform_and_understated_noise_is_found():
     # The broken twin is told that the noise is 30 % smaller than it is. Two problems of three feel it.
-    ranks = [ranks for seed in range(400) if (ranks := ranks_of(seed)) is not None]
-    good = statistics(np.array(ranks))
-    broken = statistics(np.array([ranks_of(seed, 0.7) for seed in range(400)]))
-    print("trusted", len(ranks), "good", good.round(1), "broken", broken.round(1), "critical", round(CRITICAL, 1))
-    assert len(ranks) >= 390
-    assert (good < CRITICAL).all()
-    assert (broken > CRITICAL).any()
+    good = np.array([ranks for seed in range(400) if (ranks := ranks_of(seed)) is not None])
+    broken = np.array([ranks_of(seed, 0.7) for seed in range(400)])
+    for name, ranks in (("good", good), ("broken", broken)):
+        print(name, len(ranks), "χ²", statistics(ranks).round(1), "widths", widths(ranks).round(1))
+    assert len(good) >= 390
+    assert uniform(good)
+    assert not uniform(broken)
 
 
 def test_a_few_problems_run_and_the_statistic_rejects_what_it_should():
     ranks = np.array([ranks_of(seed) for seed in range(6)])
     assert ((ranks >= 0) & (ranks <= DRAWS)).all()
     random = np.random.default_rng(0)
-    assert (statistics(random.integers(0, DRAWS + 1, (400, 3))) < CRITICAL).all()
+    assert uniform(random.integers(0, DRAWS + 1, (400, 3)))
     narrow = np.rint(random.beta(0.7, 0.7, (400, 3)) * DRAWS).astype(int)  # truths too often at the ends
     assert (statistics(narrow) > CRITICAL).all()
+    assert (widths(narrow) > CRITICAL_WIDTH).all()

@@ -110,10 +110,14 @@ def _csv_header(path: Path) -> tuple[tuple[str, ...], str]:
 
 def _open_parquet(path: Path, _: str) -> Source:
     import pyarrow.parquet as pq
+    from pyarrow.types import is_null
 
-    names = tuple(pq.read_schema(path).names)
-    aliases = ", ".join(f"c{i}" for i in range(len(names)))
-    return _open_view(f"SELECT * FROM read_parquet({_quoted(path)}, hive_partitioning = false) AS t({aliases})", names)
+    schema = pq.read_schema(path)
+    aliases = ", ".join(f"c{i}" for i in range(len(schema)))
+    untyped = ", ".join(f"c{i}::VARCHAR AS c{i}" for i, field in enumerate(schema) if is_null(field.type))
+    chosen = f"* REPLACE ({untyped})" if untyped else "*"
+    query = f"SELECT {chosen} FROM read_parquet({_quoted(path)}, hive_partitioning = false) AS t({aliases})"
+    return _open_view(query, tuple(schema.names))
 
 
 def _open_view(query: str, names: tuple[str, ...]) -> Source:
@@ -142,11 +146,19 @@ def _register(frame: Any) -> Source:
         if frame.implementation not in (nw.Implementation.POLARS, nw.Implementation.DUCKDB):
             raise DataError("source-not-supported")
         frame = frame.collect("pyarrow")
-    arrow = frame.to_arrow()
+    arrow = _with_types(frame.to_arrow())
     names = tuple(arrow.column_names)
     connection = _engine()
     connection.con.register("source", arrow.rename_columns([f"c{i}" for i in range(len(names))]))
     return _source(connection, connection.table("source"), names)
+
+
+def _with_types(arrow: Any) -> Any:
+    """A column of nothing but NULL may have no type: it becomes a column of text."""
+    import pyarrow as pa
+
+    fields = [field.with_type(pa.string()) if pa.types.is_null(field.type) else field for field in arrow.schema]
+    return arrow.cast(pa.schema(fields, arrow.schema.metadata))
 
 
 def _quoted(path: Path) -> str:

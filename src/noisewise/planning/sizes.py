@@ -70,7 +70,7 @@ def fit_size(schema: Schema, marginals: Sequence[Marginal]) -> FitSize:
         width=size.width,
         leave_out=leave_out,
         left=left,
-        effort=effort(size.parameters, sum(table_cells(schema.sizes, marginal) for marginal in columns), size.cells),
+        effort=effort(sum(table_cells(schema.sizes, marginal) for marginal in columns), size.cells),
     )
 
 

@@ -112,9 +112,9 @@ def _line(row: Mapping[str, Any], low: float, high: float, stroke: str) -> str:
 
 
 def certificate_parts(certificate: Mapping[str, Any]) -> Iterator[Text | Table]:
-    """A certificate: verdict and coverage by term, and below them the reasons of all that does not hold."""
-    yield _certificate_table(certificate)
+    """A certificate, analysis by analysis: verdict and coverage by term, and the reasons of all that does not hold."""
     for analysis in legible_values(certificate)["analyses"]:
+        yield _certificate_table(analysis, certificate["repeats"])
         if analysis["stress"]:
             yield Text(analysis["stress"])
         for term in analysis["terms"]:
@@ -123,16 +123,15 @@ def certificate_parts(certificate: Mapping[str, Any]) -> Iterator[Text | Table]:
                 yield Text.assemble(f"{term['term']}: ", (term["verdict"], style), f". {' '.join(term['reasons'])}")
 
 
-def _certificate_table(certificate: Mapping[str, Any]) -> Table:
+def _certificate_table(analysis: Mapping[str, Any], repeats: int) -> Table:
     """Verdict and coverage by term."""
-    certificate = legible_values(certificate)
-    table = Table(title=f"Coverage certificate ({certificate['repeats']} rehearsals)", title_justify="left")
+    title = Text(f"Coverage certificate: {analysis['title']} ({repeats} rehearsals)")
+    table = Table(title=title, title_justify="left")
     for head in ("term", "verdict", "95 % intervals cover", "width / without privacy"):
         table.add_column(head)
-    for analysis in certificate["analyses"]:
-        for term in analysis["terms"]:
-            own, level = term["levels"][-1], WORDS[term["verdict"]]
-            covered = f"{own['hits']} of {own['repeats']} [{own['low']:.2f}, {own['high']:.2f}]"
-            word = Text(f"{SIGNS[level]} {term['verdict']}", style=STYLES[level])
-            table.add_row(Text(term["term"]), word, covered, f"{own['width_ratio']:.3g}")
+    for term in analysis["terms"]:
+        own, level = term["levels"][-1], WORDS[term["verdict"]]
+        covered = f"{own['hits']} of {own['repeats']} [{own['low']:.2f}, {own['high']:.2f}]"
+        word = Text(f"{SIGNS[level]} {term['verdict']}", style=STYLES[level])
+        table.add_row(Text(term["term"]), word, covered, f"{own['width_ratio']:.3g}")
     return table
