@@ -10,7 +10,17 @@ from noisewise.posterior.laplace import Laplace, laplace_draws
 from noisewise.privacy.accounting import calibrate
 from noisewise.progress import silent
 from posterior.small_problems import problem
-from posterior.test_calibration import DRAWS, PRIOR, ROWS, random_graph, statistics, uniform, widths
+from posterior.test_calibration import (
+    CRITICAL_WIDTH,
+    DRAWS,
+    PRIOR,
+    ROWS,
+    random_graph,
+    ranks_among,
+    tell,
+    uniform,
+    width,
+)
 
 
 @pytest.mark.parametrize(("expected", "stddev"), [(0.5, 3), (2, 3), (5, 10), (30, 1)])
@@ -49,11 +59,7 @@ def real_ranks(seed, understate=1.0):
         draws, verdict = hmc_draws(given, Hmc(), seed, silent)
     if not verdict.trusted and understate == 1:
         return None
-    flat = draws.reshape(-1, model.parameters)
-    chosen = flat[np.linspace(0, len(flat) - 1, DRAWS).round().astype(int)]
-    cells, parameter = random.integers(model.cells, size=2), int(random.integers(model.parameters))
-    drawn = np.array([[d[parameter], *model.probabilities(d)[cells]] for d in chosen])
-    return (drawn < np.array([theta[parameter], *model.probabilities(theta)[cells]])).sum(0)
+    return ranks_among(draws, model, theta, random)
 
 
 def rows(model, theta, random):
@@ -72,15 +78,14 @@ def rows(model, theta, random):
 
 @pytest.mark.slow
 def test_ranks_are_uniform_with_real_counts_too():
-    good = np.array([ranks for seed in range(400) if (ranks := real_ranks(seed)) is not None])
-    broken = np.array([real_ranks(seed, 0.6) for seed in range(400)])
-    for name, ranks in (("good", good), ("broken", broken)):
-        print(name, len(ranks), "χ²", statistics(ranks).round(1), "widths", widths(ranks).round(1))
+    good = [ranks for seed in range(400) if (ranks := real_ranks(seed)) is not None]
+    broken = [real_ranks(seed, 0.6) for seed in range(400)]
+    tell(good=good, broken=broken)
     assert len(good) >= 390
     assert uniform(good)
-    assert not uniform(broken)
+    assert width(broken) > CRITICAL_WIDTH
 
 
 def test_a_few_of_them_run():
-    ranks = np.array([real_ranks(seed) for seed in (2, 8)])
-    assert ((ranks >= 0) & (ranks <= DRAWS)).all()
+    for ranks in map(real_ranks, (2, 8)):
+        assert ((ranks >= 0) & (ranks <= DRAWS)).all()
