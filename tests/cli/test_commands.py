@@ -31,7 +31,7 @@ def finished(tmp_path_factory):
 def test_run_prints_the_verdict_the_table_and_where_things_are(finished):
     folder, result = finished
 
-    assert "Posterior (Hmc)" in result.stdout
+    assert "Posterior (Laplace)" in result.stdout
     assert "\nx  " in result.stdout
     assert f"Release: {folder}" in result.stdout
     assert str(folder / "report.html") in result.stdout

@@ -77,14 +77,19 @@ def expected_intervals(
     datasets: int,
     rehearsals: int,
     seed: int,
-    method: Method | None,
+    method: Method,
     progress: Progress = silent,
 ) -> Expected:
     """Rehearse under every budget of `noise`, which maps ε to the noise of each marginal."""
     done: dict[float, list[Rehearsed]] = {epsilon: [] for epsilon in noise}
     for number in range(rehearsals):
         for position, (epsilon, stddevs) in enumerate(noise.items()):
-            progress(f"rehearsing epsilon {epsilon:g}", number * len(noise) + position, rehearsals * len(noise))
+            step = number * len(noise) + position
+
+            def told(what: str, done: int, total: int, epsilon: float = epsilon, step: int = step) -> None:
+                progress(f"rehearsing epsilon {epsilon:g}: {what}", step, rehearsals * len(noise))
+
+            told("drawing a table", 0, 0)
             rehearsed = rehearse(
                 population,
                 schema,
@@ -95,6 +100,7 @@ def expected_intervals(
                 datasets=datasets,
                 seed=seed + number,
                 method=method,
+                progress=told,
             )
             done[epsilon].append(rehearsed)
     last = [tries[-1] for tries in done.values()]

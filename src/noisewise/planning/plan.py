@@ -21,6 +21,7 @@ from noisewise.planning.noise import (
 from noisewise.planning.sizes import FitSize, possible_cells_of, refuse_large_model
 from noisewise.planning.warnings import warnings_about
 from noisewise.posterior.fit import Method
+from noisewise.posterior.hmc import Hmc
 from noisewise.privacy.budget import Budget
 from noisewise.privacy.selection import Selection
 from noisewise.progress import Progress, silent
@@ -95,6 +96,10 @@ class Plan:
         return as_text(self)
 
 
+HASTY = Hmc(max_draws=1_000)
+"""What rehearsals are fitted with by default."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Rehearsal:
     """How to find out what intervals to expect: give it to `plan` as `rehearsal`."""
@@ -108,7 +113,7 @@ class Rehearsal:
     seed: int = 0
     """Seed of the invented tables, the simulated noise and the fits."""
     method: Method | None = None
-    """How to fit."""
+    """How to fit; None for chains of 1,000 draws at most: lengths of intervals need few, and the verdict is told."""
 
 
 def plan(
@@ -161,7 +166,7 @@ def plan(
             datasets=rehearsal.datasets,
             rehearsals=rehearsal.rehearsals,
             seed=rehearsal.seed,
-            method=rehearsal.method,
+            method=rehearsal.method or HASTY,
             progress=progress,
         )
     return Plan(

@@ -11,6 +11,7 @@ from noisewise.analysis.pooled import Pooled
 from noisewise.errors import AnalysisError
 from noisewise.posterior.fit import Method, fit
 from noisewise.posterior.result import Verdict
+from noisewise.progress import Progress, silent
 from noisewise.rehearsal.counts import rehearsed_counts
 from noisewise.rehearsal.population import Population
 from noisewise.schema import Schema
@@ -44,6 +45,7 @@ def rehearse(
     dataset_rows: int | None = None,
     seed: int = 0,
     method: Method | None = None,
+    progress: Progress = silent,
 ) -> Rehearsed:
     """Draw a table of `rows` rows, count it with simulated noise, fit, synthesize, analyze and pool.
 
@@ -54,7 +56,7 @@ def rehearse(
     stream = np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed, spawn_key=(2,))))
     codes = population.draw(rows, stream)
     noisy_counts = rehearsed_counts(codes, schema, marginals, stddevs, stream)
-    posterior = fit(noisy_counts, method, seed=seed)
+    posterior = fit(noisy_counts, method, seed=seed, progress=progress)
     drawn = synthesize(posterior, datasets, dataset_rows, seed=seed, allow_untrusted=True)
     table = schema.decode(codes, stream)
     pooled, failed, reference = {}, {}, {}
