@@ -8,16 +8,17 @@ one takes.
 import sys
 import tempfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from benchmarks.posterior import measure
 from noisewise.artifacts import Release
-from noisewise.posterior.chains import Chains, chains_at, go_on
+from noisewise.posterior.chains import Chains, adapted, chains_at, go_on
 from noisewise.posterior.diagnostics import ess_bulk, ess_tail
 from noisewise.posterior.problem import NormalPrior, Problem
-from noisewise.posterior.settle import Settled, settle
+from noisewise.posterior.settle import Settled, averaged_root, settle
 from noisewise.posterior.values import expected_counts, values_at
 from noisewise.progress import silent
 
@@ -50,21 +51,11 @@ def without_latent(problem: Problem, settled: Settled) -> Callable[[np.ndarray],
     return density
 
 
-def averaged_root(density: Callable, points: np.ndarray) -> np.ndarray:
-    """Root of the inverse of the average curvature."""
-    shift = 1e-4 * np.eye(len(points))
-    bends = [(density(x[:, None] - shift)[1] - density(x[:, None] + shift)[1]) / 2e-4 for x in points.T]
-    values, vectors = np.linalg.eigh(np.mean([0.5 * (bend + bend.T) for bend in bends], axis=0))
-    return np.asarray(vectors / np.sqrt(np.maximum(values, 0.3)))
-
-
 def paced(density: Callable, chains: Chains, random: np.random.Generator) -> Chains:
     """The step size set to the acceptance rate."""
-    from dataclasses import replace
-
     for _ in range(12):
         chains, stretch = go_on(density, chains, 4, random)
-        chains = replace(chains, step=chains.step * float(np.exp(np.clip(1.5 * (stretch.acceptance - 0.7), -1, 0.4))))
+        chains = replace(chains, step=adapted(chains.step, stretch.acceptance, ACCEPTANCE))
     return chains
 
 

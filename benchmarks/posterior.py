@@ -16,19 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.adult_datasets import DATA, DROPPED, _codes, _schema
-
-MARGINALS = (
-    ("age", "income"),
-    ("age", "marital-status"),
-    ("age", "workclass"),
-    ("education", "income"),
-    ("race", "income"),
-    ("race", "gender"),
-    ("gender", "income"),
-    ("capital-gain", "income"),
-    ("capital-loss", "income"),
-    ("hours-per-week", "income"),
-)
+from experiments.adult import MARGINALS
 
 
 def measure(folder: Path, epsilon: float) -> None:

@@ -112,7 +112,7 @@ class Arrays:
 
     @cached_property
     def _restricted(self) -> Restricted | None:
-        return restricted(self.layout, self.start) if self.problem.model.impossible else None
+        return restricted(self.layout, self.start, self.offset) if self.problem.model.impossible else None
 
     @cached_property
     def anchors(self) -> np.ndarray:

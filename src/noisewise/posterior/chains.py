@@ -3,6 +3,7 @@
 All chains take the same number of steps, so that one call of the density serves them all. Points are columns.
 """
 
+import math
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -56,6 +57,11 @@ def chains_at(density: Density, v: np.ndarray, root: np.ndarray, step: float) ->
     """Chains at some points."""
     value, gradient = density(v)
     return Chains(v=v, value=value, gradient=gradient, root=root, step=step)
+
+
+def adapted(step: float, acceptance: float, wanted: float) -> float:
+    """The step size after a look at the acceptance rate: longer if it was above the one wanted, shorter if below."""
+    return step * math.exp(float(np.clip(1.5 * (acceptance - wanted), -1.0, 0.4)))
 
 
 def go_on(density: Density, chains: Chains, draws: int, random: np.random.Generator) -> tuple[Chains, Stretch]:

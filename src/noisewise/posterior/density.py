@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy import sparse
 
+from noisewise.errors import FitError
 from noisewise.posterior.arrays import Arrays
 from noisewise.posterior.maps import Maps
 
@@ -187,6 +188,14 @@ class Density:
         to_count -= to_gain * w * gain**2
         to_log_p[level.inner] += (to_share * gain + to_count * total) * q + half
         to_expected[level.inner_rows] += np.add.reduceat(to_count * q + half / (total + TINY), first, axis=0)
+
+
+def not_computable() -> FitError:
+    """What there is to say where the density is no number at the point that a fit begins with."""
+    return FitError(
+        "The posterior density cannot be computed at the start: the noise is too small beside the counts for "
+        "double precision, or a noisy count is not a number. Check the noisy counts and their stddev."
+    )
 
 
 def _log_sums(odds: np.ndarray, first: np.ndarray, row_of: np.ndarray) -> np.ndarray:

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from noisewise.errors import FitError
-from noisewise.posterior.density import Density
+from noisewise.posterior.density import Density, not_computable
 from noisewise.progress import Progress
 
 PIECE = 250
@@ -62,10 +61,7 @@ def normal_at_mode(density: Density, progress: Progress) -> Normal:
     point = np.zeros(density.dimensions)
     value, slope = (of[..., 0] for of in evaluated(density, point[:, None]))
     if not np.isfinite(value):
-        raise FitError(
-            "The posterior density cannot be computed at the start: the noise is too small beside the counts for "
-            "double precision, or a noisy count is not a number. Check the noisy counts and their stddev."
-        )
+        raise not_computable()
     for number in range(NEWTON_STEPS):
         progress("climbing to the mode", number, 0)
         values, vectors = np.linalg.eigh(_curvature(density, point))

@@ -3,7 +3,6 @@
 The target is exact: what is prepared here (maps, metric, step size) decides only how fast the chains mix.
 """
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from noisewise.errors import FitError
+from noisewise.posterior.chains import adapted
 from noisewise.posterior.problem import Problem
 from noisewise.posterior.result import Verdict
 from noisewise.posterior.sampling import Part, sample
@@ -58,7 +58,7 @@ def nuts_draws(
     for number in range(PACING):
         progress("settling the step size", number, PACING)
         accepted = float(compiled.go_on().acceptance.mean())
-        compiled.step *= math.exp(float(np.clip(1.5 * (accepted - method.target_acceptance), -1.0, 0.4)))
+        compiled.step = adapted(compiled.step, accepted, method.target_acceptance)
 
     def stretch() -> Part:
         run = compiled.go_on()

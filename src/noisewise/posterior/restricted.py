@@ -23,8 +23,6 @@ SMALL = 1e-8  # entries are ratios of small whole numbers, rounding stays near 1
 class Restricted:
     """The coordinates of a model with combinations that cannot occur."""
 
-    offset: np.ndarray
-    """What is added to the log odds of every cell: 0, or very low where it cannot occur."""
     reference: np.ndarray
     """The cell of every row against which log odds are taken."""
     free: np.ndarray
@@ -56,9 +54,8 @@ def offsets(layout: Layout) -> np.ndarray:
     return np.where(found | ~alive, 0.0, FORBIDDEN)
 
 
-def restricted(layout: Layout, start: np.ndarray) -> Restricted:
+def restricted(layout: Layout, start: np.ndarray, offset: np.ndarray) -> Restricted:
     """Choose coordinates; `start` holds log p(cell | row) at a point estimate, very low where impossible."""
-    offset = offsets(layout)
     reference = np.array(
         [
             first + int(part.argmax())
@@ -86,7 +83,6 @@ def restricted(layout: Layout, start: np.ndarray) -> Restricted:
     expand = np.where((offset == 0)[:, None], by_theta @ back, 0.0)
     correction = np.where((offset == 0)[:, None], by_rows.toarray() - expand @ messages, 0.0)
     return Restricted(
-        offset=offset,
         reference=reference,
         free=free,
         expand=_clean(expand),
@@ -104,8 +100,7 @@ def _totals(layout: Layout, reference: np.ndarray) -> tuple[np.ndarray, Any]:
             place = block.source.reshape(-1)[layout.project(number, block.columns)]
             has = np.flatnonzero(place < block.stop - block.start)
             theta[clique.cells.start + has, block.start + place[has]] += 1
-    rows = sparse.lil_array((layout.cells, layout.rows))
-    rows = sparse.csr_array(rows)
+    rows = sparse.csr_array((layout.cells, layout.rows))
     parts: list[Any] = [rows[c.cells] for c in layout.cliques]
     unit = sparse.eye_array(layout.rows, format="csr")
     for number in reversed(range(len(layout.cliques))):

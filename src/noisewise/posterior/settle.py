@@ -5,15 +5,13 @@ average curvature over points of that run. At the mode alone it is indefinite an
 plateaus. For many dimensions it is diagonal, from the spread of the draws and of their gradients.
 """
 
-import math
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from noisewise.errors import FitError
 from noisewise.posterior.arrays import Arrays
-from noisewise.posterior.chains import Chains, chains_at, go_on
-from noisewise.posterior.density import Density
+from noisewise.posterior.chains import Chains, adapted, chains_at, go_on
+from noisewise.posterior.density import Density, not_computable
 from noisewise.posterior.maps import monotone_maps
 from noisewise.posterior.problem import Problem
 from noisewise.posterior.recentred import around, carried
@@ -53,10 +51,7 @@ def settle(problem: Problem, chains: int, acceptance: float, random: np.random.G
     root = _metric(density, random.normal(0, 0.8, (size, CURVATURES // 2)), random)
     state = chains_at(density, 0.5 * random.normal(0, 0.8, (size, chains)), root, 0.2 if dense else 0.05)
     if not np.isfinite(state.value).all():
-        raise FitError(
-            "The posterior density cannot be computed at the start: the noise is too small beside the counts for "
-            "double precision, or a noisy count is not a number. Check the noisy counts and their stddev."
-        )
+        raise not_computable()
     before, after = ROUNDS["dense" if dense else "diagonal"]
     for number, draws in enumerate(before + after):
         tell("settling", number, len(before + after))
@@ -78,8 +73,8 @@ def _paced(
     for _ in range(4):
         state, stretch = go_on(density, state, draws // 4, random)
         parts.append(stretch.draws)
-        change = math.exp(float(np.clip(1.5 * (stretch.acceptance - acceptance), -1.0, 0.4)))
-        state = replace(state, step=float(np.clip(state.step * change, 1e-4, 1.2)))
+        step = adapted(state.step, stretch.acceptance, acceptance)
+        state = replace(state, step=float(np.clip(step, 1e-4, 1.2)))
     return state, np.moveaxis(np.concatenate(parts[2:]), 1, 0).reshape(len(state.v), -1)
 
 
@@ -88,10 +83,10 @@ def _metric(density: Density, points: np.ndarray, random: np.random.Generator) -
     if len(points) > MAX_DENSE:
         return _diagonal(points, density(points)[1])
     chosen = random.choice(points.shape[1], min(CURVATURES, points.shape[1]), replace=False)
-    return _curved(density, points[:, chosen])
+    return averaged_root(density, points[:, chosen])
 
 
-def _curved(density: Density, v: np.ndarray) -> np.ndarray:
+def averaged_root(density: Density, v: np.ndarray) -> np.ndarray:
     """Root of the inverse of the average curvature at some points, made positive."""
     size = len(v)
     shift = SHIFT * np.eye(size)
